@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # before NumPy is imported: every processor has its worker
-    for _library in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM"):
+    for _library in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM", "RAYON"):
         os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
 import pytest
@@ -17,6 +18,8 @@ import drawn_keys
 import thorough
 from curvedp.privacy import provenance
 from manifold_list import CASES, SMALL, Case
+
+gc.disable()  # until all is collected, of which nothing is garbage
 
 _HERE = Path(__file__).parent
 _NO_DATA = "CURVEDP_DATA is not set"
@@ -49,8 +52,15 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     file, name = item.path.relative_to(_HERE).as_posix(), getattr(item, "originalname", item.name)
     spec = getattr(item, "callspec", None)
     ident, values = ("", ()) if spec is None else (spec.id, spec.params.values())
+    thorough.COLLECTED.setdefault((file, name), []).append(ident)
     if thorough.is_left_to_ci(file, name, ident, values):
         item.add_marker(pytest.mark.thorough)
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays, so that no search for garbage goes through it."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -28,6 +28,7 @@ from pathlib import Path
 import batch_cases as cases
 import curvedp as cdp
 import curvedp.batch
+from curvedp.batch.folder import receipt_of
 from curvedp.batch.output import output_of
 
 _EVENTS = frozenset(
@@ -117,6 +118,7 @@ def outcome(folder: Path) -> dict[str, object]:
     names = {path.name for path in folder.iterdir()}
     out = place(folder)
     kept = {"in.parquet", out.name, f"{out.name}.manifest.json", "ledger", "secret"}
+    kept.add(receipt_of(out).name)
     return {"spends": len(entries), "left over": sorted(names - kept), "digest": digest(out)}
 
 

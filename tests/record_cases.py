@@ -349,7 +349,7 @@ CASES = (
     Case("quantile", ("quantile",), _quantile, cdp.PureDP(1e3), FEW),
     Case("classes", ("learning.PrivateMDM",), _mdm(adaptive=True), spaces=FEW),
     Case("classes by plain means", ("learning.PrivateMDM",), _mdm(adaptive=False), spaces=FEW),
-    Case("clusters", ("k_means",), _clusters, spaces=FEW[1:], kinds=ENDS),
+    Case("clusters", ("k_means",), _clusters, spaces=FEW[1:2], kinds=ENDS),
     Case("components", ("learning.TangentPCA",), _components, spaces=FEW),
     Case("logistic", ("tangent_logistic",), _logistic, spaces=FEW),
     Case("product", ("adaptive_mean",), _product, spaces=FEW),

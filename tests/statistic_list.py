@@ -113,11 +113,25 @@ def _conformal(records: Any, ball: Any, guarantee: Any, **how: Any) -> Any:
     return cdp.conformal_mean(records, ball, guarantee, **{"mesh": mesh, "cells": mesh} | how)
 
 
+def _located(records: Any, ball: Any, guarantee: Any, **how: Any) -> Any:
+    """On the balls' manifold."""
+    if isinstance(ball, cdp.Ball):
+        return cdp.frechet_mean(records, ball.manifold, guarantee, **how)
+    return cdp.frechet_mean(records, [own.manifold for own in ball], guarantee, **how)
+
+
 _WEIGHTS = (({"weights": (1.0,)}, "positive numbers"), ({"weights": (1.0, -1.0)}, "positive"))
 _CLIP = (({"max_dist": 0.0}, "max_dist"), ({"max_dist": 1e-60}, "powers of max_dist"))
 
 STATISTICS = [
     Entry("mean", cdp.frechet_mean, cdp.Mean(), refused=(({"mechanism": "laplace"}, "mechanism"),)),
+    Entry(
+        "located",
+        _located,
+        cdp.LocatedMean(),
+        guarantee=cdp.GDP(30.0),
+        drawn_by_kernels=False,
+    ),
     Entry(
         "variance",
         cdp.frechet_variance,

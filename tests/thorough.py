@@ -11,15 +11,21 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+#: By file and test the ids of parameters of all tests that were collected, marked or not.
+COLLECTED: dict[tuple[str, str], list[str]] = {}
+
 #: By file and test a pattern of the parameters that the default run keeps; None keeps none.
 KEPT: dict[str, dict[str, str | None]] = {
+    "batch/test_batch_coverage.py": {
+        "test_a_count_has_the_same_bits_however_a_job_runs": "^in no order-units",
+    },
     "batch/test_batch_files.py": {
-        "test_records_are_dealt_out_again_where_few_files_may_be_open": "3",
+        "test_records_are_dealt_out_again_where_few_files_may_be_open": None,
     },
     "batch/test_batch_folders.py": {
-        "test_a_batch_stopped_anywhere_is_resumed_and_paid_once": (
-            "^(kill-shuffled|moment-ordered)-"
-        ),
+        "test_a_batch_stopped_anywhere_is_resumed_and_paid_once": "^kill-shuffled-",
+        "test_damage_to_a_job_is_an_error_that_says_so": "^(flip first|lost|other)",
+        "test_damaged_partitions_are_noticed_and_made_anew": "^(flip|lost)-.points",
     },
     "batch/test_batch_large.py": {
         "test_the_mean_is_that_in_memory_for_every_chunk_size": "^(sphere|spd):2-",
@@ -31,11 +37,14 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_a_table_in_pieces_is_released_as_a_whole_one": "^(mean|variance)$",
         "test_an_interrupted_batch_goes_on_and_pays_once": "^(mean|adaptive)",
         "test_every_group_gets_the_release_of_its_records": "^(mean|variance|kng)$",
-        "test_the_result_is_that_in_memory_for_every_chunk_size": "^mean",
+        "test_the_result_is_that_in_memory_for_every_chunk_size": "^mean-in",
     },
     "batch/test_batch_units.py": {
         "test_persons_in_too_many_groups_are_refused_before_the_ledger": "^1048576",
         "test_tables_files_and_chunks_agree": "^<lambda>-mean",
+    },
+    "batch/test_batch_upload.py": {
+        "test_a_copy_that_fails_anywhere_is_taken_up_again": "parquet",
     },
     "batch/test_distributed.py": {
         "test_a_cluster_releases_what_this_process_would": "shuffled-mean",
@@ -49,10 +58,25 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_every_statistic_is_planned_and_released_as_by_the_library": "^(mean|variance)$",
     },
     "conformal/test_conformal_audit.py": {
+        "test_a_sixth_of_conformal_noise_is_flagged": "GDP",
+        "test_conformal_noise_keeps_its_claim": "GDP",
         "test_ten_times_the_claim_is_flagged_by_whole_releases": None,
     },
     "conformal/test_conformal_density.py": {
         "test_many_records_give_their_density": "^(?!kde)",
+    },
+    "conformal/test_conformal_law.py": {
+        "test_draws_have_the_law": "sphere",
+        "test_neither_covers_nor_curved_directions_move_the_constant_by_more": (
+            "^axes of 3|^spd:2-0.95"
+        ),
+        "test_the_coin_has_its_probability": "0.7",
+    },
+    "conformal/test_conformal_mean.py": {
+        "test_bad_records_stand_for_the_centre": (
+            "^(sphere:2|hyperboloid:2|spd:2|torus:2|kendall:4)$"
+        ),
+        "test_errors_are_as_printed_fall_like_the_number_of_records_and_end_in_the_ball": None,
     },
     "datasets/test_image_collections.py": {
         "test_real_photographs_survive_the_official_format": None,
@@ -83,6 +107,7 @@ KEPT: dict[str, dict[str, str | None]] = {
     },
     "geometry/test_certified_logarithms.py": {
         "test_connectomes_are_released_in_a_ball_that_holds_them": None,
+        "test_logarithms_of_matrices_are_within_their_error": "^[1-5]-",
     },
     "geometry/test_log_moments.py": {
         "test_the_hessian_agrees_with_differences_of_the_distance": "^(?!correlation)",
@@ -95,13 +120,19 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_log_and_dist_agree_with_sixty_digits": "^(?!correlation)",
         "test_transport_agrees_with_sixty_digits": "^(?!correlation)",
     },
+    "geometry/test_message_bounds.py": {
+        "test_no_message_of_a_hostile_record_is_too_long": "-100000$",
+    },
     "geometry/test_reference.py": {
         "test_twin_agrees_with_sixty_digits": "^(?!correlation)",
     },
     "geometry/test_rounding_bound.py": {
         "test_the_rounding_error_of_the_gradient_stays_below_its_bound": (
-            "^(?!so|spd:5|grassmann:7)"
+            "^(?!unitary:3|unitary:2-1.55)"
         ),
+    },
+    "geometry/test_unitary.py": {
+        "test_private_means_are_close_to_the_mean": "^[123]$",
     },
     "learning/test_estimator_checks.py": {
         "test_scikit_learn_finds_nothing_wrong": "PCA",
@@ -123,6 +154,9 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_half_the_noise_is_found_out": None,
         "test_the_fit_keeps_its_guarantee": None,
     },
+    "mail/test_mail_anchors.py": {
+        "test_queries_among_ten_thousand_anchors_find_their_class": None,
+    },
     "mail/test_mail_audit.py": {
         "test_a_query_that_names_several_cells_keeps_its_guarantee": None,
         "test_a_variance_in_the_place_of_a_deviation_is_found_out": None,
@@ -131,8 +165,14 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_the_embedding_keeps_its_guarantee": None,
         "test_the_query_keeps_its_guarantee": "cell",
     },
+    "mail/test_mail_http.py": {
+        "test_fifty_thousand_anchors_are_sent_once_and_queries_as_numbers_of_cells": None,
+    },
     "mail/test_mail_kernels.py": {
         "test_single_precision_agrees_to_single_precision": None,
+    },
+    "mail/test_mail_query.py": {
+        "test_randomised_response_has_its_probabilities": "^(2|4)-",
     },
     "mail/test_mail_real_data.py": {
         "test_cells_retrieve_the_class_at_everyday_budgets": None,
@@ -140,7 +180,12 @@ KEPT: dict[str, dict[str, str | None]] = {
     "mail/test_mail_sensitivity.py": {
         "test_gradient_search_stays_within_the_bound": "0.6-1.0-0.5-published",
     },
+    "mail/test_mail_subset.py": {
+        "test_draws_have_the_law": "^4-",
+        "test_expected_recall_is_that_of_queries": None,
+    },
     "mechanisms/test_calibration.py": {
+        "test_regressions_cover_sensitivity_and_rounding": "PureDP",
         "test_released_scales_cover_sensitivity_and_tolerance": "^(?!.*K-norm)",
     },
     "mechanisms/test_gaussian_calibration.py": {
@@ -154,11 +199,13 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_the_gaussian_on_planes_keeps_to_the_gaussian_profile": "0.3-0.3",
     },
     "mechanisms/test_mechanism_audit.py": {
-        "test_a_third_of_the_noise_is_flagged": "^(?!RiemannianLaplace-spd)",
+        "test_a_third_of_the_noise_is_flagged": (
+            "^(?!RiemannianLaplace-spd|RiemannianGaussian-kendall)"
+        ),
         "test_data_dependent_radius_is_flagged": "sphere",
         "test_release_that_claims_a_tenth_of_what_it_spends_is_flagged": None,
         "test_short_markov_chain_is_flagged_and_a_long_one_is_not": None,
-        "test_whole_release_keeps_its_claim": "GDP",
+        "test_whole_release_keeps_its_claim": None,
     },
     "mechanisms/test_noise_chains.py": {
         "test_chains_on_matrices_do_not_tell_a_matrix_from_its_inverse": "^spd:2",
@@ -183,6 +230,10 @@ KEPT: dict[str, dict[str, str | None]] = {
     "mechanisms/test_undecided.py": {
         "test_tails_of_distances_on_circles_are_decided": None,
     },
+    "mechanisms/test_unitary_noise.py": {
+        "test_distances_have_the_law_of_weyl": "^(1-0.7-.*Laplace|2-4.0-.*Laplace|3-0.2-.*Gauss)",
+        "test_moments_are_those_of_weighted_flat_proposals": "Gaussian",
+    },
     "mechanisms/test_ways_to_meet.py": {
         "test_an_approximate_guarantee_never_costs_more_than_the_pure_one": "-(sphere|spd):2$",
     },
@@ -197,11 +248,10 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_files_and_clusters_release_what_tables_release": None,
     },
     "package/test_import.py": {
-        "test_every_module_can_be_the_first": "^batch$",
+        "test_every_module_can_be_the_first": None,
     },
     "package/test_memory.py": {
-        "test_a_lack_of_memory_is_an_error_before_the_ledger": "^mean-60",
-        "test_with_room_it_is_done": None,
+        "test_a_lack_of_memory_is_an_error_before_the_ledger_and_with_room_it_is_done": "^mean",
     },
     "plotting/test_ball_display.py": {
         "test_a_ball_is_drawn_on_every_space": "^(sphere:2|spd:2|torus:2|euclidean:3)$",
@@ -214,6 +264,10 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_mixed_composition_never_understates": None,
         "test_the_event_for_an_unknown_accountant_understates_in_none": "Rdp",
     },
+    "privacy/test_bugs_of_peers.py": {
+        "test_a_ledgers_total_is_that_of_an_independent_accountant": "^4$",
+        "test_noise_serves_a_record_that_is_replaced_by_its_opposite": "^0.3-",
+    },
     "privacy/test_guarantee_table.py": {
         "test_a_cell_says_what_the_release_promises": "-(euclidean|sphere|spd):[23]$",
     },
@@ -223,8 +277,12 @@ KEPT: dict[str, dict[str, str | None]] = {
     "published/test_published_conformal.py": {
         "test_the_exact_density_of_the_factor_is_a_density": None,
     },
+    "published/test_published_mail.py": {
+        "test_labels_that_come_back_after_the_noise_are_no_post_processing": None,
+    },
     "regression/test_adaptive_privacy.py": {
         "test_longer_contributions_and_sharper_quantiles_are_found": None,
+        "test_one_unit_moves_second_moments_by_at_most_their_sensitivity": None,
         "test_too_little_noise_is_found_by_an_audit": None,
     },
     "regression/test_adaptive_regression.py": {
@@ -242,10 +300,6 @@ KEPT: dict[str, dict[str, str | None]] = {
     "regression/test_regression_release.py": {
         "test_error_falls_with_the_number_of_records": None,
     },
-    "regression/test_wald.py": {
-        "test_the_level_holds_for_correlated_covariates": "line-rare",
-        "test_without_noise_it_is_the_classical_test": "True",
-    },
     "regression/test_trend.py": {
         "test_a_ball_that_is_wide_beside_the_records_costs_little": "^0.785-2-100",
         "test_exact_probabilities_keep_the_guarantee_and_a_tenth_of_the_noise_does_not": None,
@@ -255,8 +309,13 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_the_level_holds_at_every_size_and_dimension": "2-12-3-.*linear",
         "test_the_released_gap_is_audited": None,
     },
+    "regression/test_wald.py": {
+        "test_the_level_holds_for_correlated_covariates": None,
+        "test_without_noise_it_is_the_classical_test": "True",
+    },
     "statistics/test_adaptive_mean.py": {
         "test_a_radius_without_noise_is_flagged": None,
+        "test_whole_release_keeps_its_claim": "PureDP",
     },
     "statistics/test_combine.py": {
         "test_the_expected_error_is_that_of_the_noise": "euclidean",
@@ -280,6 +339,9 @@ KEPT: dict[str, dict[str, str | None]] = {
     },
     "statistics/test_frechet_mean_nonprivate.py": {
         "test_certificate_bounds_the_distance_to_the_exact_minimiser": "(sphere:2|spd:2)-0.1",
+        "test_certificate_counts_the_rounding_of_the_mean_itself": (
+            "^(sphere|spd:2|kendall:4|hyperboloid)"
+        ),
     },
     "statistics/test_frechet_mean_real_data.py": {
         "test_gradient_vanishes_on_real_data": "^(?!muscle|prototypes)",
@@ -288,9 +350,11 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_it_is_near_the_exact_median_where_noise_is_small": "^GDP-(sphere:2|spd:2|torus)",
     },
     "statistics/test_k_samples.py": {
-        "test_no_neighbour_moves_the_values_further_than_their_sensitivity": "^[12]-",
+        "test_no_neighbour_moves_the_values_further_than_their_sensitivity": "^1-",
+        "test_power_exceeds_that_of_released_means": None,
         "test_power_is_that_of_the_test": None,
-        "test_the_level_holds_at_unequal_sizes_and_spreads": "^normal-[16]-",
+        "test_the_level_holds_at_unequal_sizes_and_spreads": "^normal-6-",
+        "test_the_released_values_are_audited": None,
     },
     "statistics/test_last_stages.py": {
         "test_the_last_mean_on_a_ball_that_has_shrunk": "^(sphere|hyperboloid):2-",
@@ -306,25 +370,42 @@ KEPT: dict[str, dict[str, str | None]] = {
     "statistics/test_plain_twins.py": {
         "test_groups_are_released_as_the_twin_releases_each": "^(?!(so|grass|corr).*tangent)",
     },
+    "statistics/test_planning.py": {
+        "test_the_error_of_a_regression_is_the_planned_one": "GDP",
+    },
+    "statistics/test_public_time.py": {
+        "test_public_records_are_projected": (
+            "^(euclidean:3|sphere:2|hyperboloid:2|kendall:4|rotations:3|correlation:4|projective:2|torus:2|grassmann:4:2|so:4|unitary:2|spd:2|hpd:2)$"
+        ),
+    },
     "statistics/test_quantile.py": {
         "test_audit_of_whole_releases": None,
     },
     "statistics/test_sensitivity_adversarial.py": {
         "test_no_neighbouring_data_set_moves_the_mean_further_than_the_bound": (
-            r"^light record-(Sphere\(2\)-r1.3|SPD\(3\))"
+            r"^light record-(Sphere\(2\)-r1.3|ComplexProjective\(4\)-r0.7)"
         ),
     },
     "statistics/test_shrinkage.py": {
         "test_it_errs_less_where_noise_is_large_and_says_so": "^0.2-sphere",
+        "test_it_is_no_worse_wherever_the_mean_lies": "^[1-9]-",
     },
     "statistics/test_solver_claims.py": {
         "test_the_certificate_bounds_the_distance_to_the_mean_and_the_energy_gap": "Sphere",
     },
+    "statistics/test_solver_rounding.py": {
+        "test_one_logarithm_stays_four_times_under_its_bound": (
+            "^(sphere:2|kendall:4|spd|grassmann:4|so:4|unitary:2|hyperboloid:2)"
+        ),
+    },
     "statistics/test_statistic_audit.py": {
         "test_a_statistic_keeps_its_guarantee_and_a_twelfth_of_its_noise_would_be_flagged": (
-            "^(frechet_mean|geodesic_regression)$"
+            "^frechet_mean$"
         ),
         "test_pure_guarantees_are_kept": "frechet_variance",
+    },
+    "statistics/test_tied_quantiles.py": {
+        "test_a_value_that_leaves_a_part_costs_half_and_without_the_factor_more": None,
     },
     "statistics/test_two_samples.py": {
         "test_a_shift_is_found_in_dimension_406": None,

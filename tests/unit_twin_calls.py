@@ -86,6 +86,28 @@ def _statistic(
 
 _statistic("frechet_mean", cdp.frechet_mean, drawn=False)
 _statistic("adaptive_mean", cdp.adaptive_mean, LARGE)
+
+
+def _located(data: Data, folder: Path) -> Any:
+    return _paid(cdp.frechet_mean, data.rows, BALL.manifold, guarantee=cdp.GDP(40.0))
+
+
+def _located_of_persons(data: Data, folder: Path) -> Any:
+    whole = cdp.GDP(25.0, neighbours="add-remove")
+    keys = sorted(set(np.asarray(data.site).tolist()))
+    named = {"units": data.persons, "groups": data.site, "groups_per_unit": 2, "keys": keys}
+    return _paid(cdp.frechet_mean, data.rows, BALL.manifold, guarantee=whole, **named)
+
+
+_OF_MEAN = "statistics.frechet_mean.frechet_mean"
+add("mean without a ball", _located, _OF_MEAN, scales_are_drawn=True)
+add(
+    "mean without a ball of persons",
+    _located_of_persons,
+    _OF_MEAN,
+    by_unit=True,
+    scales_are_drawn=True,
+)
 _statistic("kng_mean", cdp.kng_mean, cdp.PureDP(9.0), drawn=False, tau=0.4)
 _statistic("geometric_median", cdp.geometric_median, LARGE)
 _statistic("frechet_variance", cdp.frechet_variance)

@@ -46,6 +46,27 @@ class Releases:
         self.statistic(self.records, self.ball, cdp.GDP(1.0))
 
 
+class WithoutBall:
+    """Means that find their ball, beside which `Releases` has those on a public one."""
+
+    params = (list(_RADIUS), [1_000, 100_000, 1_000_000])
+    param_names = ("manifold", "n")
+
+    def setup(self, spec: str, n: int) -> None:
+        """The records of `Releases`."""
+        ball = workloads.ball(spec, _RADIUS[spec])
+        self.space = ball.manifold
+        self.records = workloads.in_ball(ball, workloads.size(n))
+
+    def time_release(self, spec: str, n: int) -> None:
+        """Seconds for one release."""
+        cdp.frechet_mean(self.records, self.space, cdp.GDP(20.0, neighbours="add-remove"))
+
+    def peakmem_release(self, spec: str, n: int) -> None:
+        """Resident memory, records and interpreter included."""
+        cdp.frechet_mean(self.records, self.space, cdp.GDP(20.0, neighbours="add-remove"))
+
+
 class WideBalls:
     """Private means in balls whose logarithms are certified one by one."""
 

@@ -273,6 +273,28 @@ def codes_among(classes: NDArray[Any], labels: LabelsLike, n: int, name: str = "
     return np.fromiter((_known_number(entry, numbers) for entry in entries), np.int64, n)
 
 
+def named_codes(labels: LabelsLike, n: int, name: str) -> Codes:
+    """As `label_codes`, with -1 for labels that are missing or cannot be compared.
+
+    Parameters
+    ----------
+    labels : array-like, shape (n,) or (n, 1)
+    n : int
+    name : str
+        What messages call them.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If there are not n labels.
+    """
+    array = _of_rows(labels, n, name)
+    if array.dtype.kind in "iubSU":
+        return np.unique(array, return_inverse=True)[1].astype(np.int64).reshape(n)
+    numbers: dict[Hashable, int] = {None: -1}
+    return np.fromiter((_private_number(entry, numbers) for entry in array), np.int64, n)
+
+
 def _of_rows(labels: LabelsLike, n: int, name: str) -> NDArray[Any]:
     """Private labels, shape (n,)."""
     array = as_labels(labels, name)

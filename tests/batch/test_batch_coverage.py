@@ -190,6 +190,7 @@ def test_no_file_of_a_job_ever_holds_an_exact_count(tmp_path, monkeypatch, maske
     assert bool(told) != masked
     assert not tells(tmp_path, exact())  # what is left when the job is done
     assert sorted(own.name for own in tmp_path.iterdir()) == [
+        ".out.parquet.receipt",
         "in.parquet",
         "out.parquet",
         "out.parquet.manifest.json",

@@ -17,8 +17,9 @@ import batch_cases as cases
 import curvedp as cdp
 import curvedp.batch
 from batch_cases import Stop, interrupted, left_over, release, run
+from curvedp.batch import build, output
 from curvedp.batch import job as jobs
-from curvedp.batch import output
+from curvedp.batch.opening import open_job
 from curvedp.batch.parquet import Source
 from curvedp.batch.storage import locked
 from curvedp.errors import BatchError, BudgetError, SecretError
@@ -276,8 +277,14 @@ def test_a_chunk_of_an_earlier_job_in_the_same_place_is_not_taken_for_one_of_thi
     parameters = cases.check_parameters()
 
     def begin():
-        return jobs.open_job(
-            source, tmp_path / "out.parquet", parameters, chunk_rows=50, secret=None, resume=False
+        return open_job(
+            source,
+            tmp_path / "out.parquet",
+            parameters,
+            chunk_rows=50,
+            secret=None,
+            ledger=None,
+            resume=False,
         )
 
     first = begin()
@@ -306,6 +313,70 @@ def test_a_batch_is_resumed_only_as_it_was_begun(tmp_path, secret, monkeypatch):
     cases.write(source, cases.table(seed=1))
     with pytest.raises(BatchError, match="another fingerprint"):
         run(tmp_path, source, resume=True, secret=secret)
+
+
+def _overwritten_in(monkeypatch, owner, name, path, content):
+    """Somebody writes another delivery over a file whenever a method begins."""
+    method = getattr(owner, name)
+
+    def disturbed(*arguments, **how):
+        with path.open("r+b") as file:
+            file.write(content)
+        return method(*arguments, **how)
+
+    monkeypatch.setattr(owner, name, disturbed)
+
+
+@pytest.mark.parametrize("place", ["reading", "counting", "dealing"])
+def test_two_inputs_are_never_mixed_in_a_result(tmp_path, secret, monkeypatch, place):
+    """A file that is overwritten meanwhile, and put back with its time as the error asks for."""
+    mine, other = (cases.table(seed=0, ordered=place != "dealing") for _ in range(2))
+    other = other.set_column(2, "direction", mine["direction"].combine_chunks()[::-1])
+    source, second = tmp_path / "in.parquet", tmp_path / "other.parquet"
+    for path, data in ((source, mine), (second, other)):
+        plain = {"compression": "none", "use_dictionary": False, "write_statistics": False}
+        pq.write_table(data, path, row_group_size=700, **plain)
+    content, times = source.read_bytes(), source.stat()
+    assert len(content) == second.stat().st_size
+    common = {"secret": secret, "chunk_rows": 500}
+    if place == "reading":  # else read ahead in one piece
+        interrupted(tmp_path, source, monkeypatch, **common)
+    owner, name = {
+        "reading": (jobs.Job, "read"),
+        "counting": (jobs, "divide"),
+        "dealing": (jobs, "divide"),
+    }[place]
+    with monkeypatch.context() as patch:
+        _overwritten_in(patch, owner, name, source, second.read_bytes())
+        with pytest.raises(BatchError, match="has changed since the batch began"):
+            run(tmp_path, source, **common, resume=True)
+    source.write_bytes(content)
+    os.utime(source, ns=(times.st_atime_ns, times.st_mtime_ns))
+    run(tmp_path, source, **common, resume=True)
+    found = cases.by_key(pq.read_table(tmp_path / "out.parquet"))
+    assert found == cases.by_key(release(mine, secret=secret).table)
+    assert found != cases.by_key(release(other, secret=secret).table)
+
+
+@pytest.mark.parametrize("differing", ["version", "core"])
+def test_another_library_does_not_go_on_with_a_batch(tmp_path, secret, monkeypatch, differing):
+    source = cases.write(tmp_path / "in.parquet", cases.table())
+    ledger = cdp.Ledger(cdp.PureDP(1.0))
+    common = {"secret": secret, "chunk_rows": 500, "ledger": ledger}
+    interrupted(tmp_path, source, monkeypatch, **common)
+    job = jobs.Job.load(tmp_path / "out.parquet.job")
+    with monkeypatch.context() as patch:
+        if differing == "version":
+            patch.setattr(cdp, "__version__", "0.0.9", raising=False)
+        else:
+            patch.setattr(build, "_core_digest", lambda: "5a" * 32)
+        with pytest.raises(BatchError, match=r"began with curvedp .* and here is curvedp"):
+            run(tmp_path, source, resume=True, **common)
+        jobs._loaded.cache_clear()
+        with pytest.raises(BatchError, match=r"began with curvedp .* and here is curvedp"):
+            jobs.release_chunk(str(job.folder), job.identity, job.pending()[0])
+    run(tmp_path, source, resume=True, **common)
+    assert len(ledger.entries) == 1
 
 
 def test_a_refused_budget_leaves_nothing_released(tmp_path):

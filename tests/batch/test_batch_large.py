@@ -10,7 +10,7 @@ import curvedp as cdp
 import curvedp.batch
 from batch_cases import GUARANTEE, write_points
 from curvedp import _core
-from curvedp.errors import BatchError, BudgetError
+from curvedp.errors import BatchError, BudgetError, LedgerError
 from group_cases import groups, same_bits
 from manifold_list import Case
 
@@ -95,6 +95,52 @@ def test_it_is_paid_for_and_fresh_each_time(tmp_path):
     seen = []
     mean_of_file(path, ball, progress=lambda done, count: seen.append((done, count)))
     assert seen == [(done, 0) for done in range(1, len(seen) + 1)]
+
+
+@pytest.mark.parametrize("way", ["damage", "stopped", "changed at the last reading"])
+def test_it_is_paid_for_when_all_is_read(tmp_path, way):
+    """What fails before the draw costs nothing."""
+    ball = cdp.Ball(cdp.Sphere(2), center=[0.0, 0.6, 0.8], radius=0.7)
+    points = cdp.Sphere(2).random_point(5000, rng=0)
+    path, ledger, seen = tmp_path / "in.parquet", cdp.Ledger(cdp.PureDP(2.0)), []
+    write_points(path, points)
+    mean_of_file(path, ball, progress=lambda *state: seen.append(state))
+
+    def stop(readings, _):
+        if readings == len(seen):
+            raise KeyboardInterrupt
+
+    def change(readings, _):
+        if readings == len(seen):
+            write_points(path, points[::-1])
+
+    if way == "damage":
+        content = bytearray(path.read_bytes())
+        start = pq.read_metadata(path).row_group(5).column(0).data_page_offset
+        content[start : start + 5000] = b"\xff" * 5000
+        path.write_bytes(content)
+    progress, error = {
+        "damage": (None, BatchError),
+        "stopped": (stop, KeyboardInterrupt),
+        "changed at the last reading": (change, BatchError),
+    }[way]
+    with pytest.raises(error):
+        mean_of_file(path, ball, ledger=ledger, progress=progress or False)
+    assert ledger.spent is None
+
+
+def test_what_a_budget_does_not_cover_is_not_read(tmp_path):
+    ball = cdp.Ball(cdp.Sphere(2), center=[0.0, 0.6, 0.8], radius=0.7)
+    path, seen = write_points(tmp_path / "in.parquet", np.tile(ball.center, (2000, 1))), []
+    ledger = cdp.Ledger(cdp.PureDP(0.5))
+    for _ in range(2):
+        with pytest.raises(BudgetError):
+            mean_of_file(path, ball, ledger=ledger, progress=lambda *state: seen.append(state))
+    closed = cdp.Ledger(cdp.PureDP(5.0))
+    closed.close()
+    with pytest.raises(LedgerError):
+        mean_of_file(path, ball, ledger=closed, progress=lambda *state: seen.append(state))
+    assert seen == []
 
 
 def test_bad_files_are_refused(tmp_path):

@@ -18,6 +18,7 @@ import batch_cases as cases
 import curvedp as cdp
 from batch_cases import left_over, release, run
 from curvedp.batch import job as jobs
+from curvedp.batch.folder import receipt_of
 from curvedp.errors import SecretError
 
 
@@ -29,6 +30,8 @@ def test_by_default_the_secret_is_made_for_the_batch_and_deleted(tmp_path):
     assert all(x != y for x, y in zip(a["value"].to_pylist(), b["value"].to_pylist(), strict=True))
     assert "deleted" in told["noise"]
     assert sorted(path.name for path in tmp_path.iterdir()) == [
+        ".a.parquet.receipt",
+        ".b.parquet.receipt",
         "a.parquet",
         "a.parquet.manifest.json",
         "b.parquet",
@@ -62,7 +65,9 @@ def test_records_on_disk_are_readable_by_their_owner_alone_and_deleted(tmp_path,
     closed = [mode & 0o077 == 0 for name, mode in seen if name != ".result"]
     assert all(closed)  # the folder too: nobody else reaches the releases in it
     assert left_over(tmp_path) == []
-    published = {path for path in tmp_path.rglob("*") if path != source}
+    receipt = receipt_of(tmp_path / out)
+    assert stat.S_IMODE(receipt.stat().st_mode) == 0o600
+    published = {path for path in tmp_path.rglob("*") if path not in (source, receipt)}
     assert len(published) == 2 + (out == "out")
     modes = {stat.S_IMODE(path.stat().st_mode) for path in published if path.is_file()}
     assert modes == {0o666}  # as of any new file

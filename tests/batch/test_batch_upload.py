@@ -75,6 +75,22 @@ def test_the_result_at_a_uri_is_the_local_one(tmp_path, source, secret, store, o
     assert len(ledger.entries) == 1
 
 
+@pytest.mark.parametrize("out", ["memory://bucket/site/out.parquet", "memory://bucket/out"])
+@pytest.mark.parametrize("loss", ["a file", "bytes"])
+def test_what_was_lost_at_a_uri_is_copied_again(tmp_path, source, store, out, loss):
+    ledger = cdp.Ledger(cdp.PureDP(1.0))
+    put(tmp_path, source, out, ledger=ledger)
+    whole = {name: store.cat(name) for name in store.find("/bucket")}
+    [part] = [name for name in whole if name.endswith(".parquet")]
+    if loss == "a file":
+        store.rm(part)
+    else:
+        store.pipe(part, whole[part][:1000])
+    put(tmp_path, source, out, ledger=ledger, resume=True)
+    assert {name: store.cat(name) for name in store.find("/bucket")} == whole
+    assert len(ledger.entries) == 1
+
+
 class _Failing:
     """A file system whose n-th operation of writing fails, for good."""
 

@@ -68,6 +68,35 @@ def test_a_cluster_releases_what_this_process_would(client, tmp_path, secret, or
     assert seen[-1] == (60, 60)
 
 
+def set_version(version):
+    """On a worker: another version of the library; returns that before."""
+    before, cdp.__version__ = cdp.__version__, version
+    jobs._loaded.cache_clear()
+    return before
+
+
+def test_a_worker_with_another_library_releases_nothing(client, tmp_path, secret):
+    source = cases.write(tmp_path / "in.parquet", cases.table(60))
+    ledger = cdp.Ledger(cases.GUARANTEE)
+    common = {"secret": secret, "ledger": ledger, "chunk_rows": 50}
+    worker = next(iter(client.scheduler_info()["workers"]))
+    before = client.run(set_version, "0.0.9", workers=[worker])[worker]
+    try:
+        with pytest.raises(BatchError, match=r"began with curvedp .* here is curvedp 0\.0\.9"):
+            cases.release(source, **common, out=tmp_path / "out.parquet", on=client)
+        points = write_points(tmp_path / "points.parquet", cdp.Sphere(2).random_point(9000, rng=0))
+        book = cdp.Ledger(cases.GUARANTEE)
+        how = {"points": "point", "ball": cases.ball(), "guarantee": cases.GUARANTEE}
+        how |= {"ledger": book, "on": client, "chunk_rows": 1024}
+        with pytest.raises(BatchError, match=r"began with curvedp .* here is curvedp 0\.0\.9"):
+            cdp.batch.release(cdp.Mean(), points, **how)
+        assert book.spent is None
+    finally:
+        client.run(set_version, before, workers=[worker])
+    cases.release(source, **common, out=tmp_path / "out.parquet", on=client, resume=True)
+    assert len(ledger.entries) == 1
+
+
 def hold_first_chunk(folder):
     """On a worker: the first chunk of all is begun, notes the process, and never ends."""
     release = jobs.Job.release

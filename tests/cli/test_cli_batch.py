@@ -98,6 +98,18 @@ def test_a_dry_run_tells_cost_and_error_and_spends_nothing(source, tmp_path):
     assert "remaining GDP(mu=1.732" in result.stdout
 
 
+def test_a_dry_run_counts_files_and_rows(source, tmp_path):
+    out = tmp_path / "out.parquet"
+    rows = pq.read_metadata(source).num_rows
+    assert f"input            1 file, {rows} rows" in batch(source, out, "--dry-run").stdout
+    folder = tmp_path / "records"
+    for name in ("a.parquet", "deep/B.Parquet", "deep/_SUCCESS"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(source.read_bytes())
+    result = batch(folder, out, "--dry-run")
+    assert f"input            2 files, {2 * rows} rows" in result.stdout, result.output
+
+
 def test_persons_are_known_by_name(source, tmp_path):
     table = pq.read_table(source)
     table = table.append_column("person", pa.array(np.arange(len(table)) // 2))
@@ -107,6 +119,7 @@ def test_persons_are_known_by_name(source, tmp_path):
     planned = batch(source, out, *how, "--dry-run")
     assert planned.exit_code == 0, planned.output
     assert str(len(table)) not in planned.output, "the number of records is not public"
+    assert "input            1 file\n" in planned.stdout
     result = batch(source, out, *how)
     assert result.exit_code == 0, result.output
     told = json.loads((tmp_path / "out.parquet.manifest.json").read_text())

@@ -5,36 +5,12 @@ import pytest
 
 import curvedp as cdp
 from command_line import assert_fails, run
+from csv_cases import READ, REFUSED, directions, write
 from curvedp.cli import tables
 from curvedp.cli.csv_files import Dialect, FileError
 from curvedp.manifolds import Euclidean, Sphere
 
 SPHERE = ["--manifold", "sphere:2", "--center", "0,0,1", "--radius", 0.7]
-
-
-def directions():
-    found = np.random.default_rng(0).normal([0.3, 0.1, 1.0], 0.1, (400, 3))
-    return np.round(found / np.linalg.norm(found, axis=1, keepdims=True), 6)
-
-
-def write(
-    path,
-    *,
-    sep=",",
-    decimal=".",
-    names="x,y,z",
-    encoding="utf-8",
-    end="",
-    quote="",
-    first="",
-    eol="\n",
-):
-    lines = [] if names is None else [names.replace(",", sep)]
-    for row in directions():
-        cells = [quote + f"{own:.6f}".replace(".", decimal) + quote for own in row]
-        lines.append(sep.join(cells) + end)
-    path.write_bytes((first + eol.join(lines) + eol).encode(encoding))
-    return path
 
 
 def release(tmp_path, data, *options, command="mean", space=SPHERE):
@@ -43,39 +19,6 @@ def release(tmp_path, data, *options, command="mean", space=SPHERE):
     budget = ["--mu", 200, "--ledger", book, "--ledger-budget", "mu=200", "--out", out]
     result = run(command, data, *space, *budget, *options)
     return result, out, book
-
-
-READ = {
-    "plain": ({}, []),
-    "a byte order mark": ({"encoding": "utf-8-sig"}, []),
-    "lines of Windows": ({"eol": "\r\n"}, []),
-    "lines of old Macs": ({"eol": "\r"}, []),
-    "quoted": ({"quote": '"'}, []),
-    "spaces": ({"sep": ", "}, []),
-    "quoted, with spaces": ({"sep": ", ", "quote": '"'}, []),
-    "no names": ({"names": None}, ["--no-header"]),
-    "semicolons": ({"sep": ";"}, ["--delimiter", ";"]),
-    "semicolons, decimal commas": (
-        {"sep": ";", "decimal": ","},
-        ["--delimiter", ";", "--decimal", ","],
-    ),
-    "the same without names": (
-        {"sep": ";", "decimal": ",", "names": None},
-        ["--delimiter", ";", "--decimal", ",", "--no-header"],
-    ),
-    "quoted decimal commas": ({"decimal": ",", "quote": '"'}, ["--decimal", ","]),
-    "tabs": ({"sep": "\t"}, ["--delimiter", "tab"]),
-    "bars": ({"sep": "|"}, ["--delimiter", "|"]),
-    "UTF-16": ({"encoding": "utf-16"}, ["--encoding", "utf-16"]),
-    "UTF-16 without a mark": ({"encoding": "utf-16-be"}, ["--encoding", "utf-16-be"]),
-    "UTF-32": ({"encoding": "utf-32"}, ["--encoding", "utf-32"]),
-    "Latin": (
-        {"encoding": "latin-1", "names": "größe,y,z"},
-        ["--encoding", "latin-1", "--columns", "größe,y,z"],
-    ),
-    "a comma at the end": ({"end": ",", "names": "x,y,z,"}, ["--columns", "x,y,z"]),
-    "a semicolon in a name": ({"names": "x;1,y,z"}, ["--delimiter", ","]),
-}
 
 
 @pytest.mark.parametrize("kind", READ)
@@ -92,26 +35,6 @@ def test_a_dialect_that_is_said_is_read(kind, tmp_path):
     np.testing.assert_array_equal(found.value, same.value)
 
 
-REFUSED = {
-    "UTF-16": ({"encoding": "utf-16"}, [], "--encoding utf-16"),
-    "UTF-16, little end first": ({"encoding": "utf-16-le"}, [], "zero bytes"),
-    "UTF-16, big end first": ({"encoding": "utf-16-be"}, [], "zero bytes"),
-    "UTF-16 said to be Latin": ({"encoding": "utf-16"}, ["--encoding", "latin-1"], "zero bytes"),
-    "UTF-32": ({"encoding": "utf-32"}, [], "--encoding utf-32"),
-    "UTF-32 without a mark": ({"encoding": "utf-32-le"}, [], "zero bytes"),
-    "Latin": ({"encoding": "latin-1", "names": "größe,y,z"}, [], "not UTF-8"),
-    "semicolons": ({"sep": ";"}, [], "--delimiter ';'"),
-    "semicolons, decimal commas": ({"sep": ";", "decimal": ","}, [], "--delimiter ';'"),
-    "tabs": ({"sep": "\t"}, [], "--delimiter tab"),
-    "bars": ({"sep": "|"}, [], "--delimiter '|'"),
-    "spaces": ({"sep": " "}, [], "no number"),
-    "quoted decimal commas": ({"decimal": ",", "quote": '"'}, [], "--decimal ,"),
-    "decimal commas": ({"decimal": ","}, [], "3 names and the first record 6 cells"),
-    "a point where commas are said": ({}, ["--decimal", ","], "no number"),
-    "a comma at the end": ({"end": ","}, [], "3 names and the first record 4 cells"),
-    "units": ({"end": " m"}, [], "no number"),
-    "a note": ({"first": "# exported\n"}, [], "1 names and the first record 3 cells"),
-}
 UNNAMED = ["UTF-16", "UTF-16, little end first", "UTF-32", "semicolons", "tabs", "bars", "spaces"]
 UNNAMED += ["semicolons, decimal commas", "quoted decimal commas", "decimal commas"]
 UNNAMED += ["a comma at the end", "units"]

@@ -40,7 +40,7 @@ def test_readme_releases_a_mean_under_the_guarantee_it_asks_for():
         for block in blocks(ROOT / "README.md", "python"):
             exec(block, namespace)
     release = namespace["release"]
-    assert release.guarantee == curvedp.PureDP(1.0)
+    assert release.guarantee == curvedp.GDP(1.0)
     assert release.n == 584
     assert np.linalg.eigvalsh(release.value).min() > 0
 

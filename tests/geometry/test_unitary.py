@@ -254,7 +254,7 @@ def test_both_forms_have_one_release() -> None:
 @pytest.mark.parametrize("n", ORDERS)
 def test_private_means_are_close_to_the_mean(n: int) -> None:
     space = cdp.Unitary(n)
-    ball, x = cloud(space, 1.0, 2000)
+    ball, x = cloud(space, 1.0, 2000 if n < 8 else 1000)
     mean = cdp.nonprivate.frechet_mean(x, space).value
     for guarantee in (cdp.PureDP(5.0), cdp.GDP(1.0)):
         release = cdp.frechet_mean(x, ball, guarantee, seed=0)

@@ -36,6 +36,14 @@ def is_slow(case: Case) -> bool:
     return case.spec.startswith(("so:", "unitary:", "grassmann:"))
 
 
+def enough(case: Case) -> int:
+    """Draws of which a third of the noise is flagged on all keys but 1e-10 of them: fewer where a
+    draw takes long. Gaussian noise is told sooner, as its log density ratio has no bound."""
+    if not is_slow(case):
+        return 30_000 if case.spec in ("spd:3", "hpd:2") else 100_000
+    return 20_000 if case.mechanism == "RiemannianLaplace" else 5_000
+
+
 @pytest.mark.parametrize("case", EVERY, ids=str)
 def test_neighbouring_true_values_are_one_sensitivity_apart(case):
     a, b = case.neighbours(case.ball())
@@ -50,7 +58,7 @@ def test_mechanism_keeps_its_claim(case):
 
 @pytest.mark.parametrize("case", EVERY, ids=str)
 def test_a_third_of_the_noise_is_flagged(case):
-    result = audited(case, 40_000 if is_slow(case) else 100_000, noise=1 / 3)
+    result = audited(case, enough(case), noise=1 / 3)
     assert not result.passed, result.report()
 
 

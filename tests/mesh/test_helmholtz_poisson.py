@@ -208,7 +208,7 @@ def test_solutions_do_not_depend_on_the_number_of_threads():
                 for m, tol in (("multigrid", 1e-10), ("jacobi", 1e-3))
             ]
         )
-    cdp.set_num_threads(2)
+    cdp.set_num_threads(0)
     assert results[0] == results[1] == results[2]
 
 

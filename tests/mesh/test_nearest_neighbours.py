@@ -118,7 +118,7 @@ def test_neighbours_do_not_depend_on_the_number_of_threads():
     for threads in (1, 2, 3):
         cdp.set_num_threads(threads)
         results.append([x.tobytes() for mesh in meshes for x in mesh.neighbours(9)])
-    cdp.set_num_threads(2)
+    cdp.set_num_threads(0)
     assert results[0] == results[1] == results[2]
 
 

@@ -152,9 +152,11 @@ def test_a_stream_of_fresh_keys_is_refused_in_a_forked_child():
 
 
 @pytest.fixture(autouse=True)
-def _two_threads_afterwards():
-    yield
+def _two_threads():
+    """The processes of pytest have one thread each (conftest.py); calls here share a pool."""
     cdp.set_num_threads(2)
+    yield
+    cdp.set_num_threads(0)
 
 
 def test_many_threads_at_once_give_valid_and_different_releases():

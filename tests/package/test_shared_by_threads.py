@@ -23,6 +23,14 @@ WORKERS = 8
 GENEROUS = 60
 
 
+@pytest.fixture(autouse=True)
+def _two_threads():
+    """The processes of pytest have one thread each (conftest.py); calls here share a pool."""
+    cdp.set_num_threads(2)
+    yield
+    cdp.set_num_threads(0)
+
+
 @pytest.fixture
 def together():
     """Calls a function of the worker's number in eight threads that begin at once."""
@@ -124,6 +132,7 @@ def test_chunks_of_one_job_are_released_by_threads_of_one_process(tmp_path, toge
     pytest.importorskip("pyarrow")
     import batch_cases as cases
     from curvedp.batch import job as jobs
+    from curvedp.batch.opening import open_job
 
     source = cases.write(tmp_path / "in.parquet", cases.table(200), row_group_size=90)
     secret = tmp_path / "secret"
@@ -131,8 +140,14 @@ def test_chunks_of_one_job_are_released_by_threads_of_one_process(tmp_path, toge
     parameters = cases.check_parameters()
 
     def opened(name):
-        job = jobs.open_job(
-            source, tmp_path / name, parameters, chunk_rows=100, secret=secret, resume=False
+        job = open_job(
+            source,
+            tmp_path / name,
+            parameters,
+            chunk_rows=100,
+            secret=secret,
+            ledger=None,
+            resume=False,
         )
         job.prepare()
         return job

@@ -9,6 +9,7 @@ import pytest
 
 import curvedp as cdp
 from curvedp.plotting.points import view_of
+from drawn_spaces import DRAWN
 from manifold_list import BY_NAME, CASES
 
 pytest.importorskip("matplotlib")
@@ -30,7 +31,7 @@ def ball_on(case):
     return cdp.Ball(space, space.random_point(rng=1), min(0.5 * space.max_ball_radius, 1.0))
 
 
-@pytest.mark.parametrize("case", CASES, ids=repr)
+@pytest.mark.parametrize("case", DRAWN, ids=repr)
 def test_a_ball_is_drawn_on_every_space(case):
     display = ball_on(case).plot()
     assert display.view == view_of(case.manifold)

@@ -7,8 +7,6 @@ import dataclasses
 import json
 import math
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -17,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 import curvedp as cdp
+import fresh_starts
 from curvedp.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP, Unproved
 from curvedp.privacy.release import ASSUMPTIONS, SCHEMA_VERSION, Release
 from curvedp.statistics.permutation import PermutationRelease
@@ -105,21 +104,14 @@ def test_a_stored_release_of_any_kind_is_read_by_a_new_process():
     releases = stored_releases()
     assert {type(release) for release in releases} | {PermutationRelease} == kinds(Release)
     read = (
-        "import json, sys, curvedp\n"
-        "for text in json.load(sys.stdin):\n"
-        "    release = curvedp.Release.from_json(text)\n"
-        "    assert release.to_json() == text\n"
-        "    print(type(release).__name__)\n"
+        "import curvedp\n"
+        "release = curvedp.Release.from_json(text)\n"
+        "assert release.to_json() == text\n"
+        "print(type(release).__name__, end='')\n"
     )
-    for release in releases:  # each alone: none is read thanks to the kind before it
-        done = subprocess.run(
-            [sys.executable, "-c", read],
-            input=json.dumps([release.to_json()]),
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert done.stdout.split() == [type(release).__name__]
+    # each alone: none is read thanks to the kind before it
+    found = fresh_starts.outputs([f"text = {own.to_json()!r}\n{read}" for own in releases])
+    assert found == [type(release).__name__ for release in releases]
 
 
 def test_json_is_standard_and_versioned():

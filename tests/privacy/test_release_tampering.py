@@ -43,6 +43,32 @@ def test_counts_are_counts(name: str, value: Any) -> None:
         cdp.Release.from_json(changed(**{name: value}))
 
 
+MEETS = {
+    cdp.PureDP(1.0): [cdp.PureDP(1.0), cdp.ZCDP(0.5), cdp.PureDP(1.0).to_gdp()],
+    cdp.GDP(1.0): [cdp.GDP(1.0), cdp.ZCDP(0.5), cdp.GDP(1.0).to_approx_dp(1e-6)],
+}
+SMALLER = {
+    cdp.PureDP: lambda kept: cdp.PureDP(0.999 * kept.epsilon),
+    cdp.ZCDP: lambda kept: cdp.ZCDP(0.999 * kept.rho),
+    cdp.GDP: lambda kept: cdp.GDP(0.999 * kept.mu),
+    cdp.ApproxDP: lambda kept: cdp.ApproxDP(0.999 * kept.epsilon, kept.delta),
+}
+
+
+@pytest.mark.parametrize("noise", MEETS, ids=str)
+def test_noise_implies_the_guarantee_beside_it(noise: Any) -> None:
+    """And the control that what it just implies is read."""
+    claims = {"calibrated_to": noise.to_dict()}
+    for kept in MEETS[noise]:
+        assert cdp.Release.from_json(changed(guarantee=kept.to_dict(), **claims)).n == 20
+        more = SMALLER[type(kept)](kept).to_dict()
+        with pytest.raises(ValueError, match="does not imply the guarantee"):
+            cdp.Release.from_json(changed(guarantee=more, **claims))
+    if isinstance(noise, cdp.GDP):
+        with pytest.raises(ValueError, match="does not imply the guarantee"):
+            cdp.Release.from_json(changed(guarantee=cdp.PureDP(1e6).to_dict(), **claims))
+
+
 def test_assumptions_cannot_be_spelled_so_that_the_seed_is_overlooked() -> None:
     for disguise in ("seeded", {"seeded": 1}):
         with pytest.raises(ValueError, match="assumptions"):

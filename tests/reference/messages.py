@@ -96,9 +96,12 @@ def square_root_column(bins: int) -> Integers:
 
 
 def tail_bound(bins: int) -> tuple[float, float]:
-    """Longest column, and largest difference of two: entries are not negative."""
-    square = norm_squared(square_root_column(bins))
-    return root_up(square), root_up(2 * square)
+    """Longest column, and largest difference of two means of columns, rounded towards zero."""
+    first = square_root_column(bins)
+    moved = [np.append(np.zeros(j, dtype=np.int64), first)[:bins] for j in range(1, bins)]
+    farthest = max([norm_squared(first), *(norm_squared(first - own) for own in moved)])
+    apart = root_up(farthest) + root_up(bins)
+    return root_up(norm_squared(first)), float(np.nextafter(apart, np.inf))
 
 
 def _name(manifold: Any) -> str:

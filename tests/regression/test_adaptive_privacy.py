@@ -15,6 +15,7 @@ from curvedp.audit import audit_samples
 from curvedp.mechanisms import RankExponential, vector_noise
 from curvedp.mechanisms.vector_noise import VectorNoise
 from curvedp.regression.adaptive_design import moment_noise, second_weight
+from many_releases import copies
 from regression_problems import ONE, SPACES, SPHERE, geodesic, problem, release
 
 # Sensitivities
@@ -336,11 +337,12 @@ def test_too_little_noise_is_found_by_an_audit(monkeypatch):
     def scores(last):
         y = np.zeros((15, 1))
         y[12:] = last
-        found = []
-        for _ in range(400):
-            made = cdp.geodesic_regression(x, y, ball, ONE, x_range=(0.0, 1.0), units=units)
-            found.append(made.value[0, 0] / made.scale)
-        return found
+        groups, times, points, own = copies(250, x, y, units)
+        own = own + 13 * np.repeat(np.arange(250), 15)
+        made = cdp.geodesic_regression(
+            times, points, ball, ONE, x_range=(0.0, 1.0), units=own, **groups
+        )
+        return [release.value[0, 0] / release.scale for release in made]
 
     kept = audit_samples(scores(1.0), scores(-1.0), ONE, n_thresholds=5, confidence=CONFIDENCE)
     assert kept.passed, kept.report()

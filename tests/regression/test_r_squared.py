@@ -14,6 +14,7 @@ from chance import CONFIDENCE
 from curvedp.audit import audit_samples
 from curvedp.errors import ConversionError
 from curvedp.regression.r_squared import RSquaredRelease
+from many_releases import copies
 
 r_squared_file = sys.modules["curvedp.regression.r_squared"]
 LINE = cdp.Ball("euclidean:1", [0.0], 1.0)
@@ -48,7 +49,8 @@ def test_its_noise_is_what_it_says() -> None:
     x, y = line(2000)
     fit = fitted(x, y)
     for guarantee in (cdp.GDP(1.0), cdp.PureDP(1.0)):
-        releases = [cdp.r_squared(x, y, fit, guarantee) for _ in range(1000)]
+        groups, times, points = copies(1000, x, y)
+        releases = cdp.r_squared(times, points, fit, guarantee, **groups)
         found = np.array([release.r_squared for release in releases])
         printed = np.median([release.deviation for release in releases])
         assert 0.7 < printed / found.std() < 1.5
@@ -83,8 +85,9 @@ def test_the_release_is_audited(monkeypatch) -> None:
     other[0] = 1.0
 
     def released(records: np.ndarray) -> list[float]:
-        draws = (cdp.r_squared(x, records, fit, cdp.GDP(1.0)).value for _ in range(1500))
-        return [float(value.sum()) for value in draws]
+        groups, times, points = copies(1500, x, records)
+        draws = cdp.r_squared(times, points, fit, cdp.GDP(1.0), **groups)
+        return [float(release.value.sum()) for release in draws]
 
     result = audit_samples(
         released(other), released(y), cdp.GDP(1.0), n_thresholds=5, confidence=CONFIDENCE

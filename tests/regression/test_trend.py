@@ -19,6 +19,7 @@ from curvedp.regression import trend, trend_features
 from curvedp.regression.trend import TrendRelease, _labels, _weights
 from curvedp.statistics import permutation
 from curvedp.statistics.permutation import Labels, PermutationDesign
+from many_releases import copies
 
 PLANE = cdp.Ball("euclidean:2", [0.0, 0.0], 1.0)
 
@@ -273,9 +274,8 @@ def gaps(labelling: int, about=as_they_are) -> list[list[float]]:
         patch.setattr(permutation, "relabelling", lambda _: same(labelling))
         patch.setattr(trend, "_about", about)
         for coords, times in neighbours():
-            tests = (
-                cdp.trend_test(times, coords, ball, cdp.GDP(1.0), **public) for _ in range(1500)
-            )
+            groups, x, y = copies(1500, times, coords)
+            tests = cdp.trend_test(x, y, ball, cdp.GDP(1.0), **public, **groups)
             own.append([float(test.value) for test in tests])
     return sorted(own, key=np.mean, reverse=True)
 

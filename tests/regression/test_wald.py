@@ -61,9 +61,10 @@ def test_without_noise_it_is_the_classical_test(chosen, spread):
     assert made.coefficients[chosen[0]].p_value == made.wald_test(chosen[:1]).p_value
 
 
-@pytest.mark.parametrize("dummy", [False, True], ids=["even", "rare"])
 @pytest.mark.parametrize(
-    ("ball", "spread"), [(LINE, True), (SPHERE, False)], ids=["line", "sphere"]
+    ("ball", "spread", "dummy"),
+    [(LINE, True, False), (SPHERE, False, True)],
+    ids=["line-even", "sphere-rare"],
 )
 def test_the_level_holds_for_correlated_covariates(ball, spread, dummy):
     """One slope is long, the other 0. Of 80, more than 20 at .07 have a chance of 1e-8.

@@ -19,6 +19,7 @@ from curvedp.audit import audit_samples
 from curvedp.datasets import wrapped_normal
 from curvedp.mechanisms import bounded_range_epsilon, outward_scale
 from manifold_list import SMALL, Case
+from many_releases import copies
 
 BALLS = {
     "euclidean:3": 2.0,
@@ -308,10 +309,9 @@ def audited(n_releases: int, guarantee: Any) -> dict[str, Any]:
     toward = ball.manifold.log(edge_and_crowd(ball, 150)[1][0], ball.center)
     scores: dict[str, list[list[float]]] = {"distance": [], "shift": [], "noise": [], "radius": []}
     for data in edge_and_crowd(ball, 150):
-        releases = [
-            cdp.adaptive_mean(data, ball, guarantee, schedule=(1, 2, 1), quantile=1.0)
-            for _ in range(n_releases)
-        ]
+        groups, points = copies(n_releases, data)
+        stages = {"schedule": (1, 2, 1), "quantile": 1.0}
+        releases = cdp.adaptive_mean(points, ball, guarantee, **stages, **groups)
         scores["distance"].append(
             [-float(ball.manifold.dist(release.value, ball.center)) for release in releases]
         )

@@ -106,7 +106,7 @@ def test_errors_on_real_records_are_those_printed(data_dir, load, n, mu):
     records, ball = load(data_dir)
     points, rng, space = ball.project(records), np.random.default_rng(5), ball.manifold
     errors = []
-    for _ in range(10):
+    for _ in range(3 if load is gesture else 10):  # in 36 dimensions errors hardly vary
         rows = points[rng.integers(len(points), size=n)]
         exact = cdp.nonprivate.frechet_mean(rows, space).value
         for seed in range(8):

@@ -37,13 +37,16 @@ def cloud(ball: cdp.Ball, n: int, hostile: float, rng: np.random.Generator) -> t
 
 
 def exact_median(space: cdp.Manifold, records: Array) -> Array:
-    """Weiszfeld's algorithm."""
+    """Weiszfeld's algorithm, until steps are rounding."""
     point = cdp.nonprivate.frechet_mean(records, space).value
     for _ in range(300):
         base = np.broadcast_to(point, records.shape)
         logs = space.tangent_to_coords(space.log(records, base), base)
         inverse = 1 / np.maximum(np.linalg.norm(logs, axis=1), 1e-12)
-        point = moved(space, point, inverse @ logs / inverse.sum())
+        step = inverse @ logs / inverse.sum()
+        point = moved(space, point, step)
+        if np.linalg.norm(step) < 1e-13:
+            break
     return point
 
 

@@ -21,6 +21,7 @@ from curvedp.statistics.null_law import (
     units_of_values,
 )
 from curvedp.statistics.permutation import chart_coords
+from many_releases import copies
 
 MU = cdp.GDP(1.0)
 
@@ -137,11 +138,12 @@ def released(worst: tuple[np.ndarray, np.ndarray], sizes: tuple[int, ...]) -> li
     design = KSampleDesign.of(ball, MU, sizes, 1)
     values = [design.values(x.copy(), numbers_of(sizes)) for x in worst]
     direction = (values[0] - values[1]) / np.linalg.norm(values[0] - values[1])
-    labels = numbers_of(sizes).astype(int)
-    return [
-        [float(cdp.k_sample_test(x, labels, ball, MU).value @ direction) for _ in range(1500)]
-        for x in worst
-    ]
+    drawn = []
+    for x in worst:
+        groups, points, labels = copies(1500, x, numbers_of(sizes).astype(int))
+        tests = cdp.k_sample_test(points, labels, ball, MU, **groups)
+        drawn.append([float(test.value @ direction) for test in tests])
+    return drawn
 
 
 def test_the_released_values_are_audited(monkeypatch) -> None:

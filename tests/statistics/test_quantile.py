@@ -18,6 +18,7 @@ from curvedp import _core
 from curvedp.audit import audit_samples, likelihood_ratio_audit
 from curvedp.mechanisms import GridQuantile, RankExponential, bounded_range_epsilon, outward_scale
 from exact_laws import detectable_gap, ks_critical, ks_statistic
+from many_releases import copies
 from reference import quantile as reference
 
 GUARANTEES = [cdp.PureDP(1.0), cdp.ApproxDP(1.0, 1e-6), cdp.ZCDP(0.5), cdp.GDP(1.0)]
@@ -231,13 +232,11 @@ def test_audit_flags_a_third_of_the_noise(kind: Any, guarantee: Any) -> None:
 
 
 def test_audit_of_whole_releases() -> None:
-    scores = [
-        [
-            -float(cdp.quantile(data, 0.5, low=0.0, high=1.0, guarantee=cdp.PureDP(4.0)).value)
-            for _ in range(3_000)
-        ]
-        for data in ([0.0, 0.45, 0.55], [1.0, 0.45, 0.55])
-    ]
+    scores, public = [], {"low": 0.0, "high": 1.0, "guarantee": cdp.PureDP(4.0)}
+    for data in ([0.0, 0.45, 0.55], [1.0, 0.45, 0.55]):
+        groups, values = copies(3_000, np.array(data))
+        releases = cdp.quantile(values, 0.5, **public, **groups)
+        scores.append([-float(release.value) for release in releases])
     result = audit_samples(*scores, cdp.PureDP(4.0), confidence=CONFIDENCE)
     assert result.passed, result.report()
     result = audit_samples(*scores, cdp.PureDP(0.4), confidence=CONFIDENCE)

@@ -66,8 +66,17 @@ def extremal(space: search.Space, radius: float, records: int) -> np.ndarray:
     return coords
 
 
-@pytest.mark.parametrize(("space", "radius"), CASES, ids=IDS)
-@pytest.mark.parametrize("weights", ["n=2", "n=5", "light record"])
+#: Spaces of matrices, which take longest: the larger of a kind has no data set of five alike.
+DEAR = (search.SPD, search.Planes, search.Turns)
+SEARCHES = [
+    pytest.param(space, radius, weights, id=f"{weights}-{name}")
+    for weights in ("n=2", "n=5", "light record")
+    for (space, radius), name in zip(CASES, IDS, strict=True)
+    if not (weights == "n=5" and isinstance(space, DEAR) and space.dim > 5 and radius != 1.0)
+]
+
+
+@pytest.mark.parametrize(("space", "radius", "weights"), SEARCHES)
 def test_no_neighbouring_data_set_moves_the_mean_further_than_the_bound(space, radius, weights):
     rng = np.random.default_rng(20240 + space.dim)
     light = 1e-3
@@ -76,7 +85,7 @@ def test_no_neighbouring_data_set_moves_the_mean_further_than_the_bound(space, r
         "n=5": np.full(5, 0.2),
         "light record": np.array([light, *[(1 - light) / 4] * 4]),
     }[weights]
-    restarts = 16 if isinstance(space, (search.SPD, search.Planes, search.Turns)) else 48
+    restarts = 10 if isinstance(space, DEAR) else 48
     start = radius * rng.standard_normal((restarts, len(mass) + 1, space.dim))
     near = extremal(space, radius, len(mass))
     start[::2] = near + 0.1 * radius * rng.standard_normal(start[::2].shape)

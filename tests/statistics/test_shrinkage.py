@@ -13,6 +13,7 @@ from curvedp.errors import NoiseWarning
 from curvedp.statistics.design import design_mean_under
 from curvedp.statistics.shrinkage import shrunk_error, shrunk_points
 from manifold_list import SMALL
+from many_releases import copies
 
 HADAMARD = ["euclidean:3", "hyperboloid:3", "spd:2", "spd:3", "spd:3:log-cholesky", "hyperboloid:2"]
 
@@ -130,7 +131,8 @@ def test_it_errs_less_where_noise_is_large_and_says_so(spec: str, mu: float) -> 
     coords[:, 0] += 0.2 * ball.radius
     records = at(ball, coords)
     mean = cdp.nonprivate.frechet_mean(ball.project(records), ball.manifold).value
-    releases = [cdp.frechet_mean(records, ball, cdp.GDP(mu)) for _ in range(150)]
+    groups, points = copies(150, records)
+    releases = list(cdp.frechet_mean(points, ball, cdp.GDP(mu), **groups))
     errors = [
         np.mean([ball.manifold.dist(getattr(one, name), mean) for one in releases])
         for name in ("value", "shrunk")

@@ -1,4 +1,5 @@
-"""Every private statistic under audit as a whole: released again and again at two neighbours.
+"""Every private statistic under audit as a whole: released again and again at two neighbours, as
+groups of one call, each of which is a data set.
 
 The mechanisms alone are audited in test_mechanism_audit.py; here nothing is left out: projection,
 solver, sensitivities, shares of the budget, post-processing. The score is the log density ratio
@@ -28,7 +29,8 @@ LINE = cdp.Ball("euclidean:1", center=[0.0], radius=1.0)
 #: Nearly no noise: what the parts are without it.
 EXACT = cdp.GDP(1e4)
 
-Release = Callable[[np.ndarray, Any], Any]
+#: Of records under a guarantee, with the option ``groups``: a release for each group.
+Release = Callable[..., Any]
 
 
 def edge(angle: float) -> np.ndarray:
@@ -63,15 +65,25 @@ class Kind:
     exact: Any = EXACT
     #: Releases of the long audit.
     n_releases: int = 3_000
+    #: Records of further groups, after those of the group that is audited.
+    others: int = 0
+
+    def releases(self, data: np.ndarray, guarantee: Any, count: int) -> list[Any]:
+        """Of so many copies of the records."""
+        ends = [len(data) - self.others, len(data)] if self.others else [len(data)]
+        offsets = np.concatenate([[0], np.ravel(len(data) * np.arange(count)[:, None] + ends)])
+        found = self.release(np.tile(data, (count, 1)), guarantee, groups=offsets)
+        return list(found)[:: len(ends)]
 
     def audit(self, guarantee: Any, n_releases: int) -> AuditResult:
         """Of releases under a guarantee."""
-        exact = [_numbers(self.release(data, self.exact)) for data in self.neighbours]
-        scales = [part.scale for part in _parts(self.release(self.neighbours[0], guarantee))]
+        exact = [_numbers(*self.releases(data, self.exact, 1)) for data in self.neighbours]
+        [printed] = self.releases(self.neighbours[0], guarantee, 1)
+        scales = [part.scale for part in _parts(printed)]
         scores = [
             [
-                _ratio(_numbers(self.release(data, guarantee)), exact, scales)
-                for _ in range(n_releases)
+                _ratio(_numbers(output), exact, scales)
+                for output in self.releases(data, guarantee, n_releases)
             ]
             for data in self.neighbours
         ]
@@ -96,22 +108,11 @@ def _ratio(values: list[np.ndarray], exact: list[list[np.ndarray]], scales: list
 
 def at_center(statistic: Any) -> Release:
     """A statistic at a public base point, so that the whole guarantee is spent on it."""
-    return lambda data, guarantee: statistic(data, BALL, guarantee, mean=BALL.center)
+    return on_ball(statistic, mean=BALL.center)
 
 
-def with_mean(statistic: Any) -> Release:
-    return lambda data, guarantee: statistic(data, BALL, guarantee)
-
-
-def first_adaptive(data: np.ndarray, guarantee: Any) -> Any:
-    """The adaptive mean of the group that holds the moved record."""
-    shares = {"schedule": (0.3, 0.2, 0.5)}
-    return cdp.adaptive_mean(data, BALL, guarantee, groups=[0, N - 2, N], **shares)[0]
-
-
-def first_variance(data: np.ndarray, guarantee: Any) -> Any:
-    """The variance about the centre of the group that holds the moved record."""
-    return cdp.frechet_variance(data, BALL, guarantee, groups=[0, N - 2, N], within=0.0)[0]
+def on_ball(statistic: Any, **public: Any) -> Release:
+    return lambda data, guarantee, **groups: statistic(data, BALL, guarantee, **public, **groups)
 
 
 @drawn_keys.cache
@@ -126,25 +127,28 @@ def public_nodes() -> Any:
     return laplacian(knn_graph(ball_mesh(BALL, 100), 8))
 
 
-def moved_by_density(data: np.ndarray, guarantee: Any) -> Any:
+def moved_by_density(data: np.ndarray, guarantee: Any, **groups: Any) -> Any:
     """The conformal mean alone: the nodes of its density depend on the budget."""
-    release = cdp.conformal_mean(data, BALL, guarantee, mesh=public_nodes())
-    return dataclasses.replace(release, parts=())
+    releases = cdp.conformal_mean(data, BALL, guarantee, mesh=public_nodes(), **groups)
+    return [dataclasses.replace(release, parts=()) for release in releases]
 
 
-def against(data: np.ndarray, guarantee: Any) -> Any:
+def against(data: np.ndarray, guarantee: Any, **groups: Any) -> Any:
     """A comparison with a group of others; what it holds of this one is the region's parts."""
-    region = cdp.confidence_region(data, BALL, guarantee)
-    comparison = cdp.compare_means(region, others())
-    assert 0 <= comparison.p_value <= 1
-    return region
+    regions = cdp.confidence_region(data, BALL, guarantee, **groups)
+    for region in regions:
+        assert 0 <= cdp.compare_means(region, others()).p_value <= 1
+    return regions
+
+
+def slope(**public: Any) -> Release:
+    return lambda data, guarantee, **groups: cdp.geodesic_regression(
+        data[:, 0], data[:, 1:], LINE, guarantee, x_range=(0.0, 1.0), **public, **groups
+    )
 
 
 def slope_by(sampler: str) -> Release:
-    public = {"x_range": (0.0, 1.0), "tau": 0.5, "v_max": 2.0, "sampler": sampler}
-    return lambda data, guarantee: cdp.geodesic_regression(
-        data[:, 0], data[:, 1:], LINE, guarantee, **public
-    )
+    return slope(tau=0.5, v_max=2.0, sampler=sampler)
 
 
 def pairs(last: float) -> np.ndarray:
@@ -155,40 +159,25 @@ def pairs(last: float) -> np.ndarray:
 
 
 KINDS = {
-    "frechet_mean": Kind(lambda data, claim: cdp.frechet_mean(data, BALL, claim), OPPOSITE),
-    "frechet_variance": Kind(
-        lambda data, claim: cdp.frechet_variance(data, BALL, claim, within=0.0), OUT_OR_IN
-    ),
+    "frechet_mean": Kind(on_ball(cdp.frechet_mean), OPPOSITE),
+    "frechet_variance": Kind(on_ball(cdp.frechet_variance, within=0.0), OUT_OR_IN),
     "fourth_moment": Kind(at_center(cdp.fourth_moment), OUT_OR_IN),
     "log_covariance": Kind(at_center(cdp.log_covariance), OUT_OR_IN),
     "mean_hessian": Kind(at_center(cdp.mean_hessian), OUT_OR_IN),
-    "confidence_region": Kind(
-        lambda data, claim: cdp.confidence_region(data, BALL, claim), OPPOSITE
-    ),
-    "variance_interval": Kind(
-        lambda data, claim: cdp.variance_interval(data, BALL, claim), OUT_OR_IN
-    ),
+    "confidence_region": Kind(on_ball(cdp.confidence_region), OPPOSITE),
+    "variance_interval": Kind(on_ball(cdp.variance_interval), OUT_OR_IN),
     "compare_means": Kind(against, OPPOSITE),
-    "frechet_mean of groups": Kind(
-        lambda data, claim: cdp.frechet_mean(data, BALL, claim, groups=[0, N - 2, N])[0], OPPOSITE
+    "frechet_mean of groups": Kind(on_ball(cdp.frechet_mean), OPPOSITE, others=2),
+    "frechet_variance of groups": Kind(
+        on_ball(cdp.frechet_variance, within=0.0), OUT_OR_IN, n_releases=6_000, others=2
     ),
-    "frechet_variance of groups": Kind(first_variance, OUT_OR_IN, n_releases=6_000),
-    "adaptive_mean of groups": Kind(first_adaptive, OPPOSITE),
-    "geometric_median": Kind(
-        lambda data, claim: cdp.geometric_median(data, BALL, claim),
-        OPPOSITE,
-        mu=12.0,
+    "adaptive_mean of groups": Kind(
+        on_ball(cdp.adaptive_mean, schedule=(0.3, 0.2, 0.5)), OPPOSITE, others=2
     ),
-    "kng_mean": Kind(
-        lambda data, claim: cdp.kng_mean(data, BALL, claim), OPPOSITE, exact=cdp.GDP(1e3)
-    ),
+    "geometric_median": Kind(on_ball(cdp.geometric_median), OPPOSITE, mu=12.0),
+    "kng_mean": Kind(on_ball(cdp.kng_mean), OPPOSITE, exact=cdp.GDP(1e3)),
     "conformal_mean": Kind(moved_by_density, OPPOSITE, mu=20.0, n_releases=12_000),
-    "geodesic_regression": Kind(
-        lambda data, claim: cdp.geodesic_regression(
-            data[:, 0], data[:, 1:], LINE, claim, x_range=(0.0, 1.0)
-        ),
-        (pairs(1.0), pairs(-1.0)),
-    ),
+    "geodesic_regression": Kind(slope(), (pairs(1.0), pairs(-1.0))),
     "geodesic_regression with tau": Kind(slope_by("whitened"), (pairs(1.0), pairs(-1.0))),
     "geodesic_regression drawn exactly": Kind(
         slope_by("exact"), (pairs(1.0), pairs(-1.0)), exact=cdp.GDP(1e3)

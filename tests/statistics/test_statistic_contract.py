@@ -102,7 +102,7 @@ def test_threads_change_nothing(own, data):
     for threads in (1, 2, 3):
         cdp.set_num_threads(threads)
         found.append(run(own, ball, records, groups=site, seed=1))
-    cdp.set_num_threads(2)
+    cdp.set_num_threads(0)
     for other in found[1:]:
         assert all(same(found[0][label], other[label]) for label in LABELS)
 

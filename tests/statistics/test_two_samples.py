@@ -18,6 +18,7 @@ from curvedp.errors import NoiseWarning
 from curvedp.statistics import permutation, two_samples
 from curvedp.statistics.permutation import Labels, PermutationDesign
 from curvedp.statistics.two_samples import TwoSampleRelease, _labels, _weights
+from many_releases import copies
 
 SPD = cdp.Ball("spd:3", center="identity", radius=2.0)
 
@@ -218,10 +219,9 @@ def gaps(labelling: int) -> list[list[float]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(permutation, "relabelling", lambda _: same(labelling))
         for data in neighbours():
-            tests = (
-                cdp.two_sample_test(data[:6], data[6:], ball, cdp.GDP(1.0), **public)
-                for _ in range(1500)
-            )
+            groups, x, labels = copies(1500, data, np.repeat([0, 1], 6))
+            test = cdp.TwoSampleTest(**public)
+            tests = cdp.release(test, x, ball, cdp.GDP(1.0), labels=labels, **groups)
             own.append([float(test.value) for test in tests])
     return sorted(own, key=np.mean, reverse=True)
 

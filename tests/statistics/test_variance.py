@@ -11,6 +11,7 @@ import scipy.optimize
 import curvedp as cdp
 from curvedp.statistics.variance import Variance
 from manifold_list import SMALL
+from many_releases import copies
 
 #: So little noise that a release shows V_s to about 1e-5 of its sensitivity.
 CLEAR = cdp.GDP(1e5)
@@ -144,7 +145,7 @@ def largest_move(spec: str, within_share: float, n: int) -> float:
     """Largest change found, in units of (r + s)^2/n, when one record is replaced."""
     ball = on_ball(spec)
     dim, within = ball.manifold.dim, within_share * ball.radius
-    rng, worst = np.random.default_rng(5), 0.0
+    rng, pairs = np.random.default_rng(5), []
     axis = np.zeros(dim)
     axis[0] = ball.radius
     edge = np.array([axis, -axis, 0 * axis, within_share * axis, -within_share * axis])
@@ -156,11 +157,11 @@ def largest_move(spec: str, within_share: float, n: int) -> float:
             coords = rng.standard_normal((n + 1, dim))
             coords *= ball.radius * rng.random((n + 1, 1)) / np.linalg.norm(coords, axis=1)[:, None]
             others, first, second = coords[:-2], coords[-2], coords[-1]
-        values = [
-            clear(at(ball, np.concatenate((others, [own]))), ball, within)
-            for own in (first, second)
-        ]
-        worst = max(worst, abs(values[0] - values[1]))
+        pairs += [np.concatenate((others, [own])) for own in (first, second)]
+    groups, records = n * np.arange(len(pairs) + 1), at(ball, np.concatenate(pairs))
+    releases = cdp.frechet_variance(records, ball, CLEAR, within=within, groups=groups)
+    values = np.reshape([release.unclipped for release in releases], (-1, 2))
+    worst = float(np.abs(values[:, 0] - values[:, 1]).max())
     bound = cdp.sensitivity.frechet_variance(ball, n, within=within)
     assert worst <= bound + 2 * tolerance(ball, n, within)
     return worst / bound
@@ -188,8 +189,8 @@ def test_the_printed_error_is_the_measured_one(spec: str, mu: float, n: int) -> 
         records = spread(ball, n, seed, shift)
         records[: n // 10] = at(ball, np.eye(1, ball.manifold.dim)[0] * ball.radius)  # an outlier
         exact = cdp.nonprivate.frechet_variance(records, ball.manifold)
-        for _ in range(25):
-            release = cdp.frechet_variance(records, ball, cdp.GDP(mu))
+        groups, points = copies(25, records)
+        for release in cdp.frechet_variance(points, ball, cdp.GDP(mu), **groups):
             errors.append(abs(float(release.value) - exact))
             printed.append(release.expected_error)
     assert np.mean(printed) / 1.5 <= np.mean(errors) <= 1.5 * np.mean(printed)
@@ -201,7 +202,8 @@ def test_s_holds_the_mean_with_its_probability() -> None:
     mean = cdp.nonprivate.frechet_mean(records, ball.manifold).value
     to_mean = float(ball.manifold.dist(ball.center, mean))
     for asked in (cdp.GDP(1.0), cdp.PureDP(2.0)):
-        found = [cdp.frechet_variance(records, ball, asked) for _ in range(2000)]
+        groups, points = copies(2000, records)
+        found = list(cdp.frechet_variance(points, ball, asked, **groups))
         missed = np.mean([release.within < to_mean for release in found])
         assert abs(missed - 0.05) < 0.035  # seven standard errors
         (part,) = found[0].parts

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import curvedp as cdp
@@ -294,3 +295,28 @@ def test_a_secret_draws_other_noise_for_another_relation(tmp_path: Path) -> None
     # one noise at two scales would give the exact count away
     first, second = (own.count - 1000 for own in (one, other))
     assert first != second * one.count_deviation / other.count_deviation
+
+
+def test_no_name_of_a_person_raises_where_who_is_there_is_protected() -> None:
+    records, center = _records("sphere:2", 600)
+    names = np.array([f"person {i // 2}" for i in range(600)], dtype=object)
+    strange = names.copy()
+    strange[:40:4] = [None, np.nan, 1.5, [1], {}, "person 9", object(), b"x", (None,), pd.NaT]
+    for own in (names, strange):
+        release = cdp.frechet_mean(records, cdp.Sphere(2), ADD_REMOVE, units=own)
+        assert release.count == pytest.approx(300, abs=6.0 * release.count_deviation + 12)
+        assert float(cdp.Sphere(2).dist(release.value, center)) < 0.1
+    none = cdp.frechet_mean(records[:0], cdp.Sphere(2), ADD_REMOVE, units=names[:0])
+    assert not none.found
+
+
+def test_records_of_a_person_in_more_groups_than_was_said_are_left_out() -> None:
+    records, _ = _records("sphere:2", 900)
+    labels = np.tile(["a", "b", "c"], 300)  # each person is in all three
+    persons = np.repeat(np.arange(300), 3)
+    for most in (1, 2, 3):
+        how = {"groups": labels, "units": persons, "keys": ["a", "b", "c"]}
+        releases = cdp.frechet_mean(records, cdp.Sphere(2), ADD_REMOVE, groups_per_unit=most, **how)
+        sizes = [300.0 if number < most else 0.0 for number in range(3)]
+        for own, n in zip(releases, sizes, strict=True):
+            assert own.count == pytest.approx(n, abs=6.0 * own.count_deviation)

@@ -24,6 +24,7 @@ from curvedp.errors import BatchError
 __all__ = [
     "File",
     "Location",
+    "Stamp",
     "check_outside",
     "find_files",
     "is_files",
@@ -36,6 +37,8 @@ _PIECE, _PIECES = 1 << 14, 1 << 8
 
 #: The place of a source as JSON holds it: one place, or the places of files.
 Location = str | list[str]
+#: Path, size and time of a file, as JSON holds them.
+Stamp = list[str | int | None]
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,11 @@ class File:
     def open(self) -> Any:
         """A pyarrow.NativeFile."""
         return self.filesystem.open_input_file(self.path)
+
+    def stamp(self) -> Stamp:
+        """Path, size and time of the last change."""
+        info = self.filesystem.get_file_info(self.path)
+        return [self.path, info.size, info.mtime_ns]
 
     def fingerprint(self) -> dict[str, Any]:
         """Size, time and digests of the footer and of pieces all over the file.

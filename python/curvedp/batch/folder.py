@@ -20,12 +20,17 @@ from pathlib import Path
 from curvedp.batch.storage import sync_folder
 from curvedp.errors import BatchError
 
-__all__ = ["check_own", "folder_of", "new_folder", "remove_folder", "sweep"]
+__all__ = ["check_own", "folder_of", "new_folder", "receipt_of", "remove_folder", "sweep"]
 
 
 def folder_of(out: Path) -> Path:
     """The folder of the job of a result."""
     return out.with_name(out.name + ".job")
+
+
+def receipt_of(out: Path) -> Path:
+    """The file beside a result that says how it was made."""
+    return out.with_name(f".{out.name}.receipt")
 
 
 @contextlib.contextmanager
@@ -54,11 +59,11 @@ def remove_folder(folder: Path) -> None:
     shutil.rmtree(removed)
 
 
-def check_own(folder: Path) -> None:
-    """Refuses anything that is not a folder which the user alone can reach."""
+def check_own(folder: Path, *, is_file: bool = False) -> None:
+    """Refuses anything that is not a folder, or a file, which the user alone can reach."""
     found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode):
-        raise BatchError(f"{folder} is not a folder: move it away")
+    if not (stat.S_ISREG if is_file else stat.S_ISDIR)(found.st_mode):
+        raise BatchError(f"{folder} is not a {'file' if is_file else 'folder'}: move it away")
     if os.name == "posix" and (found.st_uid != os.geteuid() or found.st_mode & 0o077):
         raise BatchError(
             f"{folder} belongs to another user or is open to others, so what it holds may not be "

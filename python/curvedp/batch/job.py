@@ -2,9 +2,10 @@
 
 A job lives in a folder beside its result until it is finished (see `curvedp.batch.folder`):
 
-    job.json     the state: what was asked for, the input's fingerprint, a digest of the secret, and
-                 as they come the chunks, the ledger that is charged (noted before it is asked) and
-                 the checksum of the result
+    job.json     the state: what was asked for, the input's fingerprint, sizes and times of its
+                 files, the library that began, a digest of the secret, and as they come the
+                 chunks, the ledger that is charged (noted before it is asked) and the checksum of
+                 the result
     secret       the noise secret, unless one was given (mode 0600)
     units        while the chunks are found, the units of each group, if they have names
     chunks/      each chunk's keys and how many records each has, if the keys are in order, and
@@ -12,6 +13,8 @@ A job lives in a folder beside its result until it is finished (see `curvedp.bat
     parts-.../   the releases of each finished chunk, never drawn again, and what it adds to the
                  count of all records, under a pad of the secret (see `curvedp.batch.counts`)
     result       what the parts make, until it stands in its place
+
+Of a finished job the state alone is left, beside the result (see `curvedp.batch.opening`).
 
 The state appears whole or not at all, and so do parts; both are sealed with the job's identity. A
 chunk that was cut off is released again with the same noise, since the noise of a group comes from
@@ -23,10 +26,8 @@ file systems, where a database's locks do not hold, and parts may be larger than
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
-import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
@@ -35,17 +36,25 @@ from typing import Any
 
 import numpy as np
 
+from curvedp.batch.build import check_build
 from curvedp.batch.chunk import Chunk
 from curvedp.batch.counts import added_up, count_of, hidden, shown
-from curvedp.batch.files import Location, check_outside, location_of
-from curvedp.batch.folder import check_own, folder_of, new_folder, remove_folder, sweep
+from curvedp.batch.files import Location, Stamp
+from curvedp.batch.folder import check_own, folder_of, receipt_of, remove_folder
 from curvedp.batch.layout import Layout, divide, groups_path
-from curvedp.batch.output import Append, Output, output_of, read_manifest
+from curvedp.batch.output import Append, Output, output_of
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.parquet import Source
 from curvedp.batch.partitions import Partition
 from curvedp.batch.results import errors_of, manifest, with_plain_lists
-from curvedp.batch.storage import as_json, read_json, read_table, write_json, write_table
+from curvedp.batch.storage import (
+    as_json,
+    read_json,
+    read_table,
+    sync_folder,
+    write_json,
+    write_table,
+)
 from curvedp.errors import BatchError, BudgetError, ConversionError, SecretError
 from curvedp.privacy import Ledger, NoiseSecret
 from curvedp.privacy.coverage import Coverage
@@ -57,19 +66,11 @@ from curvedp.statistics.coverage import Weights
 from curvedp.statistics.releases import Releases
 from curvedp.statistics.tables import releases_table
 
-__all__ = ["Job", "open_job", "release_chunk"]
+__all__ = ["Job", "release_chunk"]
 
-_SCHEMA = 6
+_SCHEMA = 7
 #: The file of the state, and the owner in its seal: it says the identity itself.
 _STATE, _ANY = "job.json", "job"
-#: What must be asked for again to resume, by what messages call it.
-_SAME = {
-    "source": "location",
-    "out": "out",
-    "fingerprint": "fingerprint",
-    "parameters": "parameters",
-    "secret": "given_secret",
-}
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,8 @@ class Job:
     location: Location
     out: str
     fingerprint: dict[str, Any]
+    stamps: list[Stamp]
+    build: dict[str, str]
     parameters: BatchParameters
     chunk_rows: int
     given_secret: str | None
@@ -106,16 +109,39 @@ class Job:
             If the folder holds none.
         """
         check_own(folder)
+        return cls._read(folder / _STATE, folder)
+
+    @classmethod
+    def of_result(cls, out: Path) -> Job:
+        """The finished job of a result, as its receipt has it.
+
+        Raises
+        ------
+        BatchError
+            If the receipt is missing or not this user's.
+        """
+        receipt = receipt_of(out)
+        if not os.path.lexists(receipt):
+            raise BatchError(
+                f"{receipt} is missing, so that {out} cannot be compared with what is asked for "
+                "now: choose another out, or leave resume away and read the result that is there"
+            )
+        check_own(receipt, is_file=True)
+        return cls._read(receipt, folder_of(out))
+
+    @classmethod
+    def _read(cls, state: Path, folder: Path) -> Job:
+        """The job whose state a file holds."""
         try:
-            data = read_json(folder / _STATE, _ANY)
+            data = read_json(state, _ANY)
             if data.pop("schema_version") != _SCHEMA:
-                raise BatchError(f"{folder} belongs to another version of curvedp")
+                raise BatchError(f"{state} belongs to another version of curvedp")
             data["parameters"] = BatchParameters.from_dict(data["parameters"])
             return cls(folder=folder, **data)
         except (BatchError, KeyError, TypeError, ValueError) as error:
             raise BatchError(
-                f"{folder} holds no batch that can be resumed ({error}): move it away and begin "
-                "anew, which is a new spend"
+                f"{state.parent if state.name == _STATE else state} holds no batch that can be "
+                f"resumed ({error}): move it away and begin anew, which is a new spend"
             ) from None
 
     def write(self, folder: Path) -> None:
@@ -158,6 +184,10 @@ class Job:
         if "layout" not in self.noted or not self._chunks.is_dir():
             where = (self.chunk_rows, self._chunks, self.identity)
             layout = divide(self.source, self.points, self.parameters, *where)
+            if layout.partitions:
+                self.check_source()  # what was dealt out is read no more
+            else:
+                self.source.check_unchanged(self.stamps, 0, self.source.rows)
             call, designs, _ = self.parameters.planned(layout.sizes)
             sizes, counts = np.array(sorted(layout.sizes.items()), dtype=np.int64).T
             call.warn_of_noise(designs, sizes, counts)
@@ -170,6 +200,18 @@ class Job:
         secret = self.secret
         if self.given_secret is not None:  # the job's own serves no other
             secret._bind(json.dumps(self.fingerprint, sort_keys=True), keep=keep)
+
+    def check_ledger(self, ledger: Ledger | None) -> None:
+        """Refuses another ledger than the one that was noted before it was asked."""
+        noted = self.noted.get("ledger")
+        if noted not in (None, _name_of(ledger)) and not _is_gone(noted, ledger):
+            raise BatchError(
+                f"the batch in {self.folder} was begun with another ledger: resume it with that"
+            )
+
+    def was_paid_from(self, ledger: Ledger | None) -> bool:
+        """True if this ledger was charged, or none and none was given."""
+        return bool(self.noted.get("ledger") == _name_of(ledger))
 
     def check_source(self) -> None:
         """Refuses records that have changed since the batch began, as they stand now."""
@@ -190,16 +232,11 @@ class Job:
 
     def pay(self, ledger: Ledger | None) -> None:
         """Charges the batch to a ledger, once however often the job is resumed."""
-        noted = self.noted.get("ledger")
-        asked = None if ledger is None else ledger.path or _in_memory(ledger)
-        if noted not in (None, asked) and not _is_gone(noted, ledger):
-            raise BatchError(
-                f"the batch in {self.folder} was begun with another ledger: resume it with that"
-            )
+        self.check_ledger(ledger)
         entry = None
         if ledger is not None:
-            if noted is None:
-                self._note(ledger=asked)
+            if self.noted.get("ledger") is None:
+                self._note(ledger=_name_of(ledger))
             entry = self._charge(ledger)
         made, known = Provenance.now(ledger, entry).to_dict(), self.noted.get("provenance")
         made = made if known is None else made | {"day": known["day"]}
@@ -287,7 +324,9 @@ class Job:
                 )
             return Chunk.of(*dealt.read(columns.width), columns)
         groups = read_table(groups_path(self._chunks, number), self.identity)
-        records = columns.read(self.points.read(*layout.bounds[number : number + 2]))
+        rows = layout.bounds[number : number + 2]
+        records = columns.read(self.points.read(*rows))
+        self.points.check_unchanged(self.stamps, *rows)
         return Chunk.of(groups.drop_columns("n"), groups.column("n").to_numpy(), records, columns)
 
     def release(
@@ -367,9 +406,19 @@ class Job:
                 for number in range(self.layout.chunks):
                     append(self.stored(number))
         told = self._describe()
+        self._leave_receipt()
         self.output.publish(told)
         self.remove()
         return told
+
+    def _leave_receipt(self) -> None:
+        """Writes beside the result by what it is known again, and nothing else about records."""
+        receipt = receipt_of(self.output.out)
+        draft = self.folder / receipt.name
+        kept = {name: self.noted.get(name) for name in ("ledger", "result")}
+        write_json(draft, _ANY, replace(self, noted=kept).to_dict())
+        os.replace(draft, receipt)
+        sync_folder(receipt.parent)
 
     def _describe(self) -> dict[str, Any]:
         """The manifest."""
@@ -386,8 +435,7 @@ class Job:
             uncounted=uncounted,
             provenance=Provenance.from_dict(self.noted["provenance"]),
         )
-        described |= {"job": self.identity, "asked": _digest(self.parameters)}
-        described["result_sha256"] = self.noted["result"]
+        described |= {"job": self.identity, "result_sha256": self.noted["result"]}
         return dict(json.loads(as_json(described)))
 
     def remove(self) -> None:
@@ -395,79 +443,11 @@ class Job:
         remove_folder(self.folder)
 
 
-def open_job(
-    source: Any,
-    out: str | os.PathLike[str],
-    parameters: BatchParameters,
-    *,
-    chunk_rows: int,
-    secret: str | os.PathLike[str] | None,
-    resume: bool,
-) -> Job | None:
-    """A new job, or with `resume` the one that was interrupted; None if it is finished already.
-
-    Raises
-    ------
-    BatchError
-        If the result exists, a job was left unfinished or differs from what is asked for.
-    """
-    target = Path(out).resolve()
-    folder = folder_of(target)
-    sweep(folder)
-    place = output_of(target, folder, "")
-    if resume and not os.path.lexists(folder) and target.exists() and place.manifest.exists():
-        _check_asked(place, parameters)
+def _name_of(ledger: Ledger | None) -> str | None:
+    """By which a job knows a ledger again: its path, or that it is in this process's memory."""
+    if ledger is None:
         return None
-    check_outside(target.as_posix(), location_of(source))
-    read = Source(location_of(source), [*parameters.by, *parameters.columns.names])
-    own = None if secret is None else NoiseSecret.load(secret)
-    identity = secrets.token_hex(16)
-    asked = Job(
-        folder=folder,
-        identity=identity,
-        location=read.location,
-        out=str(target),
-        fingerprint=read.fingerprint(),
-        parameters=parameters,
-        chunk_rows=chunk_rows,
-        given_secret=None if secret is None else str(Path(secret).resolve()),
-        secret_digest="" if own is None else own._digest(identity),
-    )
-    if os.path.lexists(folder):
-        found = Job.load(folder)
-        if not resume:
-            raise BatchError(
-                f"{folder} holds a batch that was interrupted: resume it, or remove the folder; "
-                "what it released is paid for"
-            )
-        if found.output.is_published():
-            _check_asked(place, parameters)
-            found.remove()
-            return None
-        _require_same(found, asked)
-        return found
-    place.check_free()
-    with new_folder(folder) as draft:
-        fresh = own or NoiseSecret.create(draft / "secret")
-        replace(asked, secret_digest=fresh._digest(identity)).write(draft)
-    return Job.load(folder)
-
-
-def _digest(parameters: BatchParameters) -> str:
-    """A checksum of what was asked for."""
-    text = json.dumps(parameters.to_dict(), sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _check_asked(place: Output, parameters: BatchParameters) -> None:
-    """Refuses a finished result of other parameters."""
-    if read_manifest(place).get("asked") != _digest(parameters):
-        raise BatchError(f"{place.out} is the result of a batch with other parameters")
-
-
-def _in_memory(ledger: Ledger) -> str:
-    """The name of a ledger in this process's memory."""
-    return f"memory of process {os.getpid()}: {ledger._token}"
+    return ledger.path or f"memory of process {os.getpid()}: {ledger._token}"
 
 
 def _is_gone(name: str, ledger: Ledger | None) -> bool:
@@ -497,17 +477,7 @@ def _loaded(folder: str, identity: str) -> Job:
     job = Job.load(Path(folder))
     if job.identity != identity:
         raise BatchError(f"{folder} is another batch by now")
+    check_build(job.build, "the batch began")
     if not job.layout.partitions:
         job.check_source()
     return job
-
-
-def _require_same(found: Job, asked: Job) -> None:
-    mine, theirs = asked.to_dict(), found.to_dict()
-    differing = [word for word, name in _SAME.items() if mine[name] != theirs[name]]
-    if differing:
-        raise BatchError(
-            f"the interrupted batch in {found.folder} was asked for with another "
-            f"{' and '.join(differing)}: resume it as it was begun, or remove the folder and begin "
-            "anew, which is a new spend"
-        )

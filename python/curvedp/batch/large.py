@@ -16,6 +16,7 @@ import numpy as np
 from curvedp import _core
 from curvedp._guard import quiet
 from curvedp._validation import FloatArray
+from curvedp.batch.build import check_build, own_build
 from curvedp.batch.chunk import rows_of_chunk
 from curvedp.batch.columns import RecordColumns
 from curvedp.batch.counts import added_up, count_of
@@ -25,6 +26,7 @@ from curvedp.batch.parquet import Source
 from curvedp.domain import Ball, check_ball
 from curvedp.errors import BatchError
 from curvedp.privacy import Ledger, Release
+from curvedp.privacy.payment import charged
 from curvedp.statistics.call import Call, Report
 from curvedp.statistics.coverage import whole_weights
 from curvedp.statistics.frechet_mean import released_means
@@ -46,6 +48,7 @@ class PointsOfFile:
     points: tuple[str, ...]
     ball: dict[str, Any]
     fingerprint: dict[str, Any]
+    build: dict[str, str]
 
     @classmethod
     def of(
@@ -61,7 +64,7 @@ class PointsOfFile:
             raise BatchError(f"{file.name} holds no record")
         space = check_ball(ball).manifold
         RecordColumns(columns, space).read(file.first())  # its shape, before all else
-        return cls(file.location, columns, ball_to_dict(ball), file.fingerprint())
+        return cls(file.location, columns, ball_to_dict(ball), file.fingerprint(), own_build())
 
     def open(self) -> Source:
         """The file, if it is still the one that was opened first."""
@@ -83,6 +86,7 @@ class PointsOfFile:
 
     def sums_of_range(self, start: int, stop: int, base: FloatArray) -> Sums:
         """`piece_sums` of some rows. For worker processes; `start` begins a piece."""
+        check_build(self.build, "the mean began")
         point = np.array(base)  # what a scheduler hands over need not be aligned
         return self.piece_sums(self.open().read(start, stop), ball_from_dict(self.ball), point)
 
@@ -100,7 +104,8 @@ def release_mean_of_file(
     """The mean of all records of a file, which need not fit in memory.
 
     The file is read once for each gradient of the iteration, in this process or by the workers of a
-    cluster. The mean is that in memory, bit for bit.
+    cluster. The mean is that in memory, bit for bit. It is paid for when all is read, just before
+    the draw: a failure until then costs nothing.
     """
     file = points.open()
     rows = whole_pieces(chunk_rows, call.ball)
@@ -108,7 +113,7 @@ def release_mean_of_file(
     call, designs, uncounted = counted(call, np.diff(offsets), coverage, file.rows, alone=True)
     keys, counts = call.keys(None, None), (0, 0)
     call.warn_of_noise(designs, np.diff(offsets))
-    provenance = call.pay(ledger, None)
+    call.check_budget(ledger)
     (design,) = designs[0]
     descent, readings = _core.Descent(call.ball.frame, design.plan), 0
     while (base := descent.wanted()) is not None:
@@ -117,26 +122,29 @@ def release_mean_of_file(
         readings += 1
         if progress is not None:
             progress(readings, 0)
-    paid = Paid(
-        call=call,
-        records=np.empty((0, call.manifold.point_size)),
-        offsets=offsets,
-        designs=designs,
-        keys=keys,
-        labels=range(1),
-        is_grouped=False,
-        provenance=provenance,
-    )
-    raw = design.mechanism._release(descent.point, keys.first(), 1)
-    value = np.empty_like(raw)
-    size = call.manifold.point_size
-    frame, in_chart = call.ball.frame, design.mechanism.in_chart
-    frame.keep(raw.reshape(1, size), value.reshape(1, size))
-    place = np.array(frame.place(raw.reshape(size), design.mean_square, in_chart))
-    releases = released_means(paid, value, raw, *place[:, None])
-    of_ball = count_of(call, whole_weights(counts), None)
-    found: Release = with_coverage(call.statistic.result(releases, 0), of_ball, uncounted)
-    return found
+    points.open()  # what was read last is of the same file
+    provenance = call.pay(ledger, None)  # all is read: only the draw is left
+    with charged(ledger):
+        paid = Paid(
+            call=call,
+            records=np.empty((0, call.manifold.point_size)),
+            offsets=offsets,
+            designs=designs,
+            keys=keys,
+            labels=range(1),
+            is_grouped=False,
+            provenance=provenance,
+        )
+        raw = design.mechanism._release(descent.point, keys.first(), 1)
+        value = np.empty_like(raw)
+        size = call.manifold.point_size
+        frame, in_chart = call.ball.frame, design.mechanism.in_chart
+        frame.keep(raw.reshape(1, size), value.reshape(1, size))
+        place = np.array(frame.place(raw.reshape(size), design.mean_square, in_chart))
+        releases = released_means(paid, value, raw, *place[:, None])
+        of_ball = count_of(call, whole_weights(counts), None)
+        found: Release = with_coverage(call.statistic.result(releases, 0), of_ball, uncounted)
+        return found
 
 
 def _sums(points: PointsOfFile, ball: Ball, rows: int, base: FloatArray, on: Any) -> Sums:

@@ -15,7 +15,7 @@ import numpy as np
 
 from curvedp._arrow import pa, pq
 from curvedp.batch.columns import select
-from curvedp.batch.files import File, Location, find_files, name_of
+from curvedp.batch.files import File, Location, Stamp, find_files, name_of
 from curvedp.errors import BatchError
 
 __all__ = ["Source"]
@@ -103,6 +103,11 @@ class Source:
         """Number of records."""
         return int(self._starts[-1])
 
+    @property
+    def files(self) -> int:
+        """Number of files."""
+        return len(self._files)
+
     def fingerprint(self) -> dict[str, Any]:
         """Fingerprint of the files: of one see `File.fingerprint`, of several a digest."""
         with self._readable():
@@ -112,6 +117,28 @@ class Source:
         told = [[file.path, own] for file, own in zip(self._files, found, strict=True)]
         digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
         return {"files": len(found), "bytes": sum(own["bytes"] for own in found), "digest": digest}
+
+    def stamps(self) -> list[Stamp]:
+        """Path, size and time of each file, which cost no reading of it."""
+        with self._readable():
+            return [file.stamp() for file in self._files]
+
+    def check_unchanged(self, stamps: Sequence[Stamp], start: int, stop: int) -> None:
+        """Refuses files with rows from `start` to `stop` whose stamps are no longer these.
+
+        Raises
+        ------
+        BatchError
+        """
+        first, last = np.searchsorted(self._starts[1:], [start, stop - 1], side="right")
+        read = {number for number, _ in self._groups[first : last + 1]}
+        with self._readable():
+            found = [self._files[number].stamp() for number in sorted(read)]
+        if any(stamp not in stamps for stamp in found) or len(self._files) != len(stamps):
+            raise BatchError(
+                f"{self.name} has changed since the batch began, and what was read of it now is "
+                "not used: bring back what it was, with its times, and resume"
+            )
 
     def read(self, start: int, stop: int) -> Any:
         """The rows from `start` to `stop` as a table.

@@ -17,12 +17,13 @@ from curvedp import _core
 from curvedp.batch.chunk import rows_of_chunk
 from curvedp.batch.files import check_outside, location_of
 from curvedp.batch.folder import folder_of
-from curvedp.batch.job import Job, open_job
+from curvedp.batch.job import Job
 from curvedp.batch.log import Pace, tell
+from curvedp.batch.opening import open_job
 from curvedp.batch.output import output_of, read_manifest
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.storage import locked
-from curvedp.batch.upload import place_of
+from curvedp.batch.upload import Upload, place_of
 from curvedp.errors import BatchError
 from curvedp.privacy import Ledger
 from curvedp.statistics.call import Report
@@ -30,6 +31,9 @@ from curvedp.statistics.coverage import Weights
 from curvedp.statistics.releases import Releases
 
 __all__ = ["AT_ONCE", "release_all", "run"]
+
+#: How notes of errors name the call that goes on; the command line puts its own in its place.
+_RESUME = "resume=True"
 
 #: Most chunks that are released at a time, and seconds between two looks at their progress.
 AT_ONCE = 4
@@ -58,13 +62,21 @@ def run(
         if upload is not None:
             check_outside(upload.uri, location_of(source))
             upload.check_vacant()
-        job = open_job(source, target, parameters, chunk_rows=rows, secret=secret, resume=resume)
+        job = open_job(
+            source,
+            target,
+            parameters,
+            chunk_rows=rows,
+            secret=secret,
+            ledger=ledger,
+            resume=resume,
+        )
         if job is None:
             if upload is not None:
                 upload.copy()
             return read_manifest(output_of(target, folder_of(target), ""))
         begun = time.monotonic()
-        with _told(target):
+        with _kept(job, upload), _told(target):
             try:
                 job.prepare()
                 job.pay(ledger)
@@ -81,10 +93,25 @@ def run(
             tell("begin", statistic=call.statistic.title, **public, done=job.done(), charged=paid)
             release(job, progress or (lambda done, groups: None))
             described = job.finish()
-        if upload is not None:
-            upload.copy()
+            if upload is not None:
+                upload.copy()
         tell("end", **public, seconds=round(time.monotonic() - begun, 3))
         return described
+
+
+@contextlib.contextmanager
+def _kept(job: Job, upload: Upload | None) -> Iterator[None]:
+    """Adds to every way out before the end what is paid, where it is kept and how to go on."""
+    try:
+        yield
+    except BaseException as error:
+        paid = "paid, " if job.noted.get("ledger") is not None else ""
+        if job.folder.is_dir():
+            error.add_note(f"{paid}kept in {job.folder}, go on with {_RESUME}")
+        elif job.output.out.exists():
+            again = "" if upload is None else f", copy it with {_RESUME}"
+            error.add_note(f"{paid}released to {job.output.out}{again}")
+        raise
 
 
 @contextlib.contextmanager

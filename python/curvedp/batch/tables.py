@@ -27,6 +27,7 @@ from curvedp.errors import BatchError
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
 from curvedp.privacy.coverage import Coverage
 from curvedp.privacy.group_report import report_of_groups
+from curvedp.privacy.payment import charged
 from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.release import unproved_text
 from curvedp.privacy.secret import fingerprint_of
@@ -219,34 +220,35 @@ def release_table(
     if secret is not None:
         secret._bind(_fingerprint(table, columns))
     provenance = call.pay(ledger, len(n))
-    ends = np.concatenate(([0], np.cumsum(n)))
-    parts, skipped, weights = [], set[int](), [(0, 0)]
-    for start, stop in itertools.pairwise(cuts):
-        chunk = whole
-        if chunk is None:
-            rows = columns.read(table.slice(ends[start], ends[stop] - ends[start]))
-            chunk = Chunk.of(firsts.slice(start, stop - start), n[start:stop], rows, columns)
-        releases, own = chunk.release(
-            call,
-            secret,
-            _of_some(designs, choice[start:stop]),
-            report=progress and _of_all(progress, start, len(n)),
+    with charged(ledger):
+        ends = np.concatenate(([0], np.cumsum(n)))
+        parts, skipped, weights = [], set[int](), [(0, 0)]
+        for start, stop in itertools.pairwise(cuts):
+            chunk = whole
+            if chunk is None:
+                rows = columns.read(table.slice(ends[start], ends[stop] - ends[start]))
+                chunk = Chunk.of(firsts.slice(start, stop - start), n[start:stop], rows, columns)
+            releases, own = chunk.release(
+                call,
+                secret,
+                _of_some(designs, choice[start:stop]),
+                report=progress and _of_all(progress, start, len(n)),
+            )
+            parts.append(releases_table(chunk.keys, releases))
+            weights += [] if own is None else [own]
+            skipped.update(np.unique(releases.n[~releases.released]).tolist())
+        found = pa.concat_tables(parts)
+        described = manifest(
+            parameters,
+            count_sizes(numbers_of(sizes)),
+            skipped,
+            noise="fresh" if secret is None else "kept",
+            errors=errors_of(found),
+            coverage=count_of(call, added_up(weights), secret),
+            uncounted=uncounted,
+            provenance=provenance,
         )
-        parts.append(releases_table(chunk.keys, releases))
-        weights += [] if own is None else [own]
-        skipped.update(np.unique(releases.n[~releases.released]).tolist())
-    found = pa.concat_tables(parts)
-    described = manifest(
-        parameters,
-        count_sizes(numbers_of(sizes)),
-        skipped,
-        noise="fresh" if secret is None else "kept",
-        errors=errors_of(found),
-        coverage=count_of(call, added_up(weights), secret),
-        uncounted=uncounted,
-        provenance=provenance,
-    )
-    return BatchReleases(described, _table=found)
+        return BatchReleases(described, _table=found)
 
 
 def _fingerprint(table: Any, columns: RecordColumns) -> str:

@@ -60,7 +60,8 @@ class Upload:
         with self._told(f"cannot be written: {again}"):
             filesystem, path = filesystem_of(self.uri)
             manifest, place = self._paths(path)[-1]
-            if _read(filesystem, place) == manifest.read_bytes():  # it comes last
+            is_there = _read(filesystem, place) == manifest.read_bytes()  # it comes last
+            if is_there and all(_is_copied(filesystem, *pair) for pair in self._paths(path)):
                 return
             if not self._is_vacant(filesystem, path):
                 raise BatchError(f"{self.name} exists: {again}")
@@ -148,6 +149,12 @@ def _read(filesystem: Any, path: str) -> bytes | None:
         return None
     with filesystem.open_input_stream(path) as stream:
         return bytes(stream.read())
+
+
+def _is_copied(filesystem: Any, source: Path, target: str) -> bool:
+    """True if a file is where it goes, and as long."""
+    found = filesystem.get_file_info(target)
+    return bool(found.type == fs.FileType.File and found.size == source.stat().st_size)
 
 
 def _exists(filesystem: Any, path: str) -> bool:

@@ -2,9 +2,9 @@
 
 It needs the extra ``cli`` (click and rich), which is imported only when a command runs.
 
-Exit codes: 0 done; 2 a parameter or an option is wrong, or an extra is missing; 3 the ledger
-refused to spend; 4 no such release exists for these parameters; 5 a file cannot be read or
-written.
+Exit codes: 0 done; 1 interrupted; 2 a parameter or an option is wrong, or an extra is missing; 3
+the ledger refused to spend; 4 no such release exists for these parameters; 5 a file cannot be read
+or written.
 """
 
 from __future__ import annotations

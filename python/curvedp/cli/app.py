@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,13 @@ class _FileFailure(click.ClickException):
     exit_code = 5
 
 
+class _CutOff(click.ClickException):
+    exit_code = 1
+
+
+#: Where the arguments of the command are kept, and how notes of batches name the call that goes on.
+_ARGUMENTS, _RESUME = "curvedp.arguments", "resume=True"
+
 _FAILURES: tuple[tuple[type[Exception], type[click.ClickException]], ...] = (
     (FileError, _FileFailure),
     (LedgerError, _FileFailure),
@@ -59,6 +67,8 @@ _FAILURES: tuple[tuple[type[Exception], type[click.ClickException]], ...] = (
     (BatchError, _FileFailure),
     (BudgetError, _BudgetFailure),
     (ExistenceError, _ExistenceFailure),
+    (OSError, _FileFailure),
+    (MemoryError, _FileFailure),
     (CurvedpError, _ParameterFailure),
     (ValueError, _ParameterFailure),
     (TypeError, _ParameterFailure),
@@ -66,17 +76,40 @@ _FAILURES: tuple[tuple[type[Exception], type[click.ClickException]], ...] = (
 
 
 @contextlib.contextmanager
-def _errors_in_one_line() -> Iterator[None]:
+def _errors_in_one_line(arguments: Sequence[str]) -> Iterator[None]:
+    """Errors as one line each; of those after a charge also what was paid and how to go on."""
     try:
         yield
-    except tuple(kind for kind, _ in _FAILURES) as error:
-        failure = next(failure for kind, failure in _FAILURES if isinstance(error, kind))
-        raise failure(" ".join(str(error).split())) from error
+    except BaseException as error:
+        notes = [_with_command(note, arguments) for note in getattr(error, "__notes__", [])]
+        failure = next((own for kind, own in _FAILURES if isinstance(error, kind)), None)
+        if isinstance(error, BrokenPipeError) and not notes:
+            raise  # who reads the output has enough
+        is_own = not isinstance(error, OSError) and not (notes and isinstance(error, MemoryError))
+        if failure is not None and is_own:
+            said = str(error)
+        elif failure is not None or notes:  # others' words may hold what is not public
+            failure = failure or _CutOff
+            reason = getattr(error, "strerror", None) or type(error).__name__
+            said = f"{getattr(error, 'filename', None) or 'cut off'}: {reason}"
+        else:
+            raise
+        raise failure(" ".join("; ".join([said, *notes]).split())) from error
+
+
+def _with_command(note: str, arguments: Sequence[str]) -> str:
+    """A note with the command that goes on in place of the library's call."""
+    again = [own for own in arguments if own != "--resume"]
+    return note.replace(_RESUME, f"'{shlex.join(['curvedp', *again, '--resume'])}'")
 
 
 class _App(click.Group):
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[_ARGUMENTS] = tuple(args)
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
-        with _errors_in_one_line():
+        with _errors_in_one_line(ctx.meta[_ARGUMENTS]):
             return super().invoke(ctx)
 
 
@@ -85,8 +118,8 @@ class _App(click.Group):
 def app() -> None:
     """Differential privacy for data that live on curved spaces.
 
-    Exit codes: 2 a parameter is wrong, 3 the budget is spent, 4 no such release exists for
-    these parameters, 5 a file cannot be read or written.
+    Exit codes: 1 interrupted, 2 a parameter is wrong, 3 the budget is spent, 4 no such release
+    exists for these parameters, 5 a file cannot be read or written.
     """
 
 

@@ -25,6 +25,7 @@ from curvedp.cli.options import (
     mechanism_option,
     units_option,
 )
+from curvedp.cli.output import kept_in
 from curvedp.cli.parameters import open_ledger, parse_ball, parse_guarantee, parse_levels
 from curvedp.cli.tables import FileError
 from curvedp.errors import MissingExtraError
@@ -260,6 +261,7 @@ def batch(
         raise click.UsageError("give --workers or --scheduler, not both")
     try:
         from curvedp.batch.folder import folder_of
+        from curvedp.batch.listing import public_name
         from curvedp.batch.output import output_of
         from curvedp.batch.parameters import REFUSAL, BatchParameters, statistic_named
         from curvedp.batch.run import release_all, run
@@ -332,13 +334,14 @@ def batch(
             resume=resume,
             progress=report,
         )
-    done = BatchReleases(described, path=place_of(out, stage)[0])
-    console.print(done.report(), markup=False)
-    released = described["groups"] - described["groups_skipped"]
-    console.print(f"{released} releases written to {out}", markup=False, soft_wrap=True)
-    if stage is None:
-        place = output_of(Path(out), folder_of(Path(out)), "").manifest
-        console.print(f"Manifest written to {place}", markup=False, soft_wrap=True)
+    with kept_in(public_name(out)):
+        done = BatchReleases(described, path=place_of(out, stage)[0])
+        console.print(done.report(), markup=False)
+        released = described["groups"] - described["groups_skipped"]
+        console.print(f"{released} releases written to {out}", markup=False, soft_wrap=True)
+        if stage is None:
+            place = output_of(Path(out), folder_of(Path(out)), "").manifest
+            console.print(f"Manifest written to {place}", markup=False, soft_wrap=True)
 
 
 def _statistic(kind: type[Statistic[Any]], **given: Any) -> Statistic[Any]:
@@ -469,7 +472,11 @@ def _print_plan(
     left_out = sum(sizes[n] for n, design in chosen.items() if design is None)
     groups, total = sum(sizes.values()), sum(n * count for n, count in sizes.items())
     counted = "records" if parameters.units is None else "persons"
+    read = f"{file.files} file{'s' if file.files > 1 else ''}"
+    if parameters.units is None:  # how many records persons have is protected
+        read += f", {file.rows} rows"
     rows = [
+        ("input", read),
         (counted, f"{total} in {groups} groups by {', '.join(parameters.by)}"),
         ("each group", str(call.promised)),
         ("cost of all", str(call.total)),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
@@ -12,7 +14,7 @@ from typing import Any, TextIO
 from curvedp import ConfidenceRegion, Release, VarianceInterval
 from curvedp.cli.tables import FileError
 
-__all__ = ["ReleaseFile", "check_writable", "read_stored"]
+__all__ = ["ReleaseFile", "check_writable", "kept_in", "read_stored"]
 
 
 class ReleaseFile:
@@ -20,7 +22,8 @@ class ReleaseFile:
 
     A release is paid for when it is drawn, so the file is created first and an existing one is
     refused. It disappears again when nothing was written to it. Should writing fail, the text goes
-    to standard output rather than being lost.
+    to standard output, and to standard output it goes from a file of its own, which stays if that
+    fails, rather than being lost.
 
     Parameters
     ----------
@@ -34,15 +37,17 @@ class ReleaseFile:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._path, self._is_shown = path, str(path) == "-"
         self._file: TextIO | None = None
         self._written = False
 
     def __enter__(self) -> ReleaseFile:
-        if str(self._path) == "-":
-            return self
         try:
-            self._file = self._path.open("x", encoding="utf-8")
+            if self._is_shown:
+                handle, name = tempfile.mkstemp(prefix="curvedp-release-", suffix=".json")
+                self._path, self._file = Path(name), os.fdopen(handle, "w", encoding="utf-8")
+            else:
+                self._file = self._path.open("x", encoding="utf-8")
         except FileExistsError as error:
             raise FileError(
                 f"{self._path}: exists; a release that was paid for is not overwritten, "
@@ -58,30 +63,60 @@ class ReleaseFile:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._file is None:
-            return
-        with contextlib.suppress(OSError):
-            self._file.close()
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                self._file.close()
         if not self._written:
             with contextlib.suppress(OSError):
                 self._path.unlink()
 
     def write(self, text: str) -> None:
-        """Store the text; raises `FileError`, after printing the text, when that fails."""
-        if self._file is None:
-            sys.stdout.write(text + "\n")
-            return
+        """Store the text; raises `FileError` when that fails, which says where it is."""
         try:
-            self._file.write(text + "\n")
-            self._file.flush()
-            os.fsync(self._file.fileno())
+            self._store(text)
         except OSError as error:
-            sys.stdout.write(text + "\n")
             raise FileError(
                 f"{self._path}: cannot be written ({error.strerror}); "
-                "the release stands on standard output"
+                f"the release stands {_rescued(text)}"
             ) from error
+        if self._is_shown:
+            with kept_in(self._path):
+                _show(text)
+            self._written = False  # the file may go
+
+    def _store(self, text: str) -> None:
+        assert self._file is not None
+        self._file.write(text + "\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
         self._written = True
+
+
+@contextlib.contextmanager
+def kept_in(place: Path | str) -> Iterator[None]:
+    """Adds to an error after a release where it is."""
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(f"the release is kept in {place}")
+        raise
+
+
+def _rescued(text: str) -> str:
+    """Where a text stands that could not be stored."""
+    try:
+        _show(text)
+        return "on standard output"
+    except OSError:
+        handle, name = tempfile.mkstemp(prefix="curvedp-release-", suffix=".json")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+        return f"in {name}"
+
+
+def _show(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
 
 
 def read_stored(path: Path) -> Any:

@@ -25,7 +25,7 @@ from curvedp.cli.options import (
     output_options,
     records_per_unit_option,
 )
-from curvedp.cli.output import ReleaseFile, read_stored
+from curvedp.cli.output import ReleaseFile, kept_in, read_stored
 from curvedp.cli.parameters import open_ledger, parse_ball, parse_guarantee, parse_levels
 from curvedp.cli.tables import FileError, as_points, read_labels, read_table
 from curvedp.domain import Ball
@@ -57,7 +57,11 @@ def _release(
     """
     guarantee = parse_guarantee(*(options[name] for name in ("epsilon", "delta", "rho", "mu")))
     ball = parse_ball(options["manifold"], options["center"], options["radius"])
-    if options["units"] is not None and options["columns"] is None and data.suffix != ".npz":
+    if (
+        options["units"] is not None
+        and options["columns"] is None
+        and data.suffix.lower() != ".npz"
+    ):
         raise ValueError("name the columns of the points with --columns")
     records = _read_points(data, options, ball)
     for covariate in covariates:
@@ -93,9 +97,12 @@ def _release(
             **parameters,
         )
         file.write(release.to_json())
-    report_to = messages if str(out) == "-" else Console(soft_wrap=True, highlight=False)
-    report_to.print(_report(release), markup=False)
-    if str(out) != "-":
+    if str(out) == "-":
+        messages.print(_report(release), markup=False)
+        return
+    with kept_in(out):
+        report_to = Console(soft_wrap=True, highlight=False)
+        report_to.print(_report(release), markup=False)
         report_to.print(f"Written to {out}", markup=False)
 
 

@@ -26,6 +26,7 @@ def statement_of_groups(
     groups: int,
     by_name: bool,
     records_per_unit: int,
+    private_keys: bool = False,
     errors: Range | None,
     coverage: Coverage | None,
     uncounted: str | None,
@@ -43,6 +44,8 @@ def statement_of_groups(
     by_name : bool
         True if units are known by name.
     records_per_unit : int
+    private_keys : bool
+        True if which groups there are is protected, too.
     errors : pair of float or None
         The range of the expected errors; None if none is known.
     coverage : Coverage or None
@@ -58,6 +61,7 @@ def statement_of_groups(
         by_name=by_name,
         records_per_unit=records_per_unit,
         grouped=True,
+        private_keys=private_keys,
         steady=provenance is not None and provenance.steady,
         local=local,
         provenance=provenance,

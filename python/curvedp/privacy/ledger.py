@@ -20,6 +20,7 @@ import secrets
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -282,23 +283,10 @@ class Ledger:
         LedgerError
             If the ledger is closed or its file cannot be used.
         """
-        if self._closed:
-            raise LedgerError("this ledger is closed: open it again to spend")
+        self._check_open()
         if not isinstance(label, str):
             raise TypeError(f"label must be a string, not {type(label).__name__}")
-        cost = self._cost(guarantee)
-
-        def decide(total: Total) -> Total:
-            after = tuple(used + more for used, more in zip(total, cost, strict=True))
-            if any(
-                more > 0 and use > limit * (1 + _ALLOWANCE)
-                for use, more, limit in zip(after, cost, self._limit, strict=True)
-            ):
-                raise BudgetError(
-                    self._budget, self._spent(total), guarantee, self._remaining(total)
-                )
-            return after
-
+        decide = partial(self._after, guarantee, self._cost(guarantee))
         spend = Spend(datetime.now(UTC), label, guarantee)
         return self._entry(spend, *self._store.charge(decide, spend))
 
@@ -344,6 +332,45 @@ class Ledger:
 
         spend = Spend(datetime.now(UTC), own.label, spent, number)
         return self._entry(spend, *self._store.charge(decide, spend))
+
+    def check(self, guarantee: Guarantee) -> None:
+        """Refuse what `spend` would refuse now, and charge nothing.
+
+        Long work that comes before a draw asks here first; what others spend meanwhile may still
+        leave too little.
+
+        Parameters
+        ----------
+        guarantee : Guarantee
+
+        Raises
+        ------
+        BudgetError, ConversionError, LedgerError
+            As in `spend`.
+
+        Examples
+        --------
+        >>> ledger = Ledger(PureDP(1.0))
+        >>> ledger.check(PureDP(0.4))
+        >>> print(ledger.spent)
+        None
+        """
+        self._check_open()
+        self._after(guarantee, self._cost(guarantee), self._store.total())
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise LedgerError("this ledger is closed: open it again to spend")
+
+    def _after(self, guarantee: Guarantee, cost: Total, total: Total) -> Total:
+        """The total after a spend; raises if the budget does not cover it."""
+        after = tuple(used + more for used, more in zip(total, cost, strict=True))
+        if any(
+            more > 0 and use > limit * (1 + _ALLOWANCE)
+            for use, more, limit in zip(after, cost, self._limit, strict=True)
+        ):
+            raise BudgetError(self._budget, self._spent(total), guarantee, self._remaining(total))
+        return after
 
     def _spent(self, total: Total) -> Guarantee | None:
         return _as_guarantee(self._budget, tuple(map(min, total, self._limit)), round_up)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 from curvedp.privacy.base import Guarantee
 from curvedp.privacy.guarantees import GDP, ZCDP
 from curvedp.privacy.ledger import Ledger
@@ -53,3 +56,26 @@ def settle(ledger: Ledger, number: int, spent: Guarantee) -> LedgerEntry | None:
     if not isinstance(ledger.budget, (GDP, ZCDP)):
         return None
     return ledger.settle(number, spent)
+
+
+@contextlib.contextmanager
+def charged(ledger: Ledger | None, rest: str = "") -> Iterator[None]:
+    """Adds to every error after a charge that there was one, and what is left to do.
+
+    Parameters
+    ----------
+    ledger : Ledger or None
+        Which was charged; without one nothing is added.
+    rest : str
+        What is kept and how to go on; by default that nothing is.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if ledger is not None:
+            place = "in memory" if ledger.path is None else ledger.path
+            error.add_note(
+                f"paid from the ledger {place}; "
+                + (rest or "nothing was released, and another draw is another spend")
+            )
+        raise

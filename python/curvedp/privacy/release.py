@@ -26,6 +26,7 @@ from curvedp.privacy.base import Guarantee
 from curvedp.privacy.coverage import Coverage
 from curvedp.privacy.document import page
 from curvedp.privacy.guarantees import GDP, NO_GUARANTEE, PureDP, Unproved, compose
+from curvedp.privacy.implication import implies
 from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.registry import Product
 from curvedp.privacy.registry import entry as registry_entry
@@ -67,6 +68,10 @@ ASSUMPTIONS = {
         "Results for disjoint groups are counted in parallel; this holds only if the group of each "
         "record is public or fixed before the data were seen."
     ),
+    "groups-by-record": (
+        "Which group a record belongs to is a property of that record alone; groups of few records "
+        "are not shown, but for the probability delta."
+    ),
     "public-classes": (
         "The classes are those of the labels that were given: the guarantee holds if which labels "
         "occur at all is public. How many records have each, and which, is protected."
@@ -87,6 +92,10 @@ _LIMITS_OF_ERROR = {
     "geometric median": (
         "the noise is not all of it: how near the steps come to the median, and how far shortened "
         "logarithms move where they end, depends on the records and cannot be told from a release"
+    ),
+    "Fréchet mean without a ball": (
+        "from noise, clipping and what the last step leaves; an estimate and no bound: records "
+        "that lie apart and are too few to be counted may add more"
     ),
     "quantile": ("the noise scale counts ranks; the release is usually off by a few times as many"),
 }
@@ -256,6 +265,10 @@ class Release:
             raise ValueError("noise of an unproved release is calibrated to no guarantee")
         if not isinstance(self.calibrated_to, (PureDP, GDP, NoneType)):
             raise TypeError("calibrated_to must be PureDP, GDP or None")
+        if self.calibrated_to is not None and not implies(self.calibrated_to, self.guarantee):
+            raise ValueError(
+                f"noise for {self.calibrated_to} does not imply the guarantee {self.guarantee}"
+            )
         if not isinstance(self.provenance, (Provenance, NoneType)):
             raise TypeError("provenance must be a Provenance or None")
         expected = None if self.expected_error is None else float(self.expected_error)
@@ -393,7 +406,8 @@ class Release:
             accuracy=self._accuracy(),
             by_name=self.units_by_name,
             records_per_unit=self.records_per_unit,
-            grouped="public-groups" in self.assumptions,
+            grouped=bool({"public-groups", "groups-by-record"} & self.assumptions),
+            private_keys="groups-by-record" in self.assumptions,
             steady=self.provenance is not None and self.provenance.steady,
             local=self.is_local,
             provenance=self.provenance,

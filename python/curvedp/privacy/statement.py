@@ -94,6 +94,7 @@ def statement(
     by_name: bool = False,
     records_per_unit: int = 1,
     grouped: bool = False,
+    private_keys: bool = False,
     steady: bool = False,
     local: bool = False,
     provenance: Provenance | None = None,
@@ -113,6 +114,8 @@ def statement(
     records_per_unit : int
     grouped : bool
         True if there are groups.
+    private_keys : bool
+        True if which groups there are is protected, too.
     steady : bool
         True if the answer came at a public time.
     local : bool
@@ -133,13 +136,16 @@ def statement(
             there = "whether they are there" if by_name else "whether it is there"
             protected = f"{unit}: the release hardly depends on {there}, nor on {what}. "
             protected += f"The number of {'units' if by_name else 'records'} is protected, too."
-            protected += " Not protected: the groups' keys, which are public." if grouped else ""
+            if private_keys:
+                protected += " So is which groups there are."
+            elif grouped:
+                protected += " Not protected: the groups' keys, which are public."
         if not by_name and records_per_unit == 1 and not _named(provenance):
             protected += " A person who contributes several records is protected less."
     return Statement(
         protected=protected,
         against=_against(guarantee, steady, local),
-        assuming=_assuming(guarantee, grouped, local),
+        assuming=_assuming(guarantee, grouped and not private_keys, local),
         cost=cost_of(guarantee, provenance),
         accuracy=accuracy,
     )

@@ -324,8 +324,8 @@ def trend_power(
     --------
     >>> import curvedp as cdp
     >>> ball = cdp.Ball("spd:3", center="identity", radius=2.0)
-    >>> power = [cdp.trend_power(ball, n, cdp.GDP(mu=1.0), slope=0.8, spread=0.7)
-    ...          for n in (50, 1500)]
+    >>> public = {"slope": 0.8, "spread": 0.7, "simulations": 100}
+    >>> power = [cdp.trend_power(ball, n, cdp.GDP(mu=1.0), **public) for n in (50, 1500)]
     >>> power[0] < 0.5 < 0.9 < power[1]
     True
     """

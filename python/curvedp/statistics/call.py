@@ -99,6 +99,11 @@ class Statistic(abc.ABC, Generic[Result]):
     #: Memory that it takes, in sizes of the records: measured and rounded up.
     memory: ClassVar[float] = 2.0
 
+    @property
+    def why_uncounted(self) -> str:
+        """Reason that records are not counted, where `counted` is False."""
+        return f"the {self.title} does not count them"
+
     @abc.abstractmethod
     def check(self, call: Call) -> None:
         """Raises for parameters that do not fit each other."""
@@ -424,6 +429,8 @@ class Call:
         Most records that one unit contributes to a group, and most groups to which it contributes.
     skip_small : bool
         True if groups that are too small are left out instead of refused.
+    private_keys : bool
+        True if which groups there are is protected, too.
     counting : Counting or None
         How records are counted beside it, with the guarantee of both together.
     """
@@ -434,6 +441,7 @@ class Call:
     records_per_unit: int = 1
     groups_per_unit: int = 1
     skip_small: bool = False
+    private_keys: bool = False
     counting: Counting | None = None
 
     def __post_init__(self) -> None:
@@ -606,13 +614,24 @@ class Call:
         `groups` is their number; None for one data set.
         """
         label = self.statistic.title if groups is None else self.label(groups)
+        entry = pay(ledger, self._cost(seed), label)
+        return Provenance.now(ledger, entry, steady=timing == "steady")
+
+    def check_budget(self, ledger: Ledger | None) -> None:
+        """Refuses what `pay` would refuse now, before long work that comes before it."""
+        if ledger is not None:
+            ledger.check(self._cost(None))
+
+    def _cost(self, seed: int | None) -> Guarantee:
+        """Guarantee of all releases, which a ledger charges."""
         claimed = self.statistic.promise(self)
         whole = claimed if isinstance(claimed, Unproved) else self.total
-        entry = pay(ledger, self.promise(whole, seed), label)
-        return Provenance.now(ledger, entry, steady=timing == "steady")
+        return self.promise(whole, seed)
 
     def label(self, groups: int) -> str:
         """A ledger's name for the releases of so many groups."""
+        if self.private_keys:
+            return f"{self.statistic.title} of groups with private keys"
         return f"{self.statistic.title} of {groups} groups"
 
     def keys(self, secret: NoiseSecret | None, seed: int | None) -> _core.GroupKeys:

@@ -15,6 +15,7 @@ from curvedp._labels import (
     codes_among,
     exact_codes,
     has_missing_part,
+    named_codes,
     ordered_codes,
 )
 
@@ -145,6 +146,35 @@ class Grouping:
         refuse_many_groups(most_groups(codes[order[ends[:-1]]]), groups_per_unit)
         before = order if self.order is None else self.order[order]
         return replace(self, order=before), ends
+
+    def by_protected_unit(
+        self, units: GroupsLike, groups_per_unit: int
+    ) -> tuple[Grouping, Offsets]:
+        """As `by_unit` where who is there is protected: no label raises.
+
+        Records without a name are left out, and those of a unit in more groups than
+        `groups_per_unit` after its first ones.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For another number of labels.
+        """
+        given = as_labels(units, "units")
+        count = int(self.offsets[-1]) if self.total is None else self.total
+        if given.shape != (count,):
+            raise ValueError("units must have one label for each record, in the same order")
+        codes = named_codes(self.arranged(given), int(self.offsets[-1]), "units")
+        group = np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+        pairs, own = np.unique(np.stack([codes, group], axis=1), axis=0, return_inverse=True)
+        first = np.searchsorted(pairs[:, 0], pairs[:, 0])
+        allowed = (np.arange(len(pairs)) - first < groups_per_unit) & (pairs[:, 0] >= 0)
+        kept = np.flatnonzero(allowed[own.ravel()])
+        sizes = np.bincount(group[kept], minlength=len(self.offsets) - 1)
+        offsets = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
+        order, ends = side_by_side(codes[kept], offsets)
+        before = kept[order] if self.order is None else self.order[kept[order]]
+        return replace(self, offsets=offsets, order=before, total=count), ends
 
     def names(self) -> Names | None:
         """Names of the groups in the keys of their noise; None for their numbers.

@@ -20,7 +20,7 @@ from curvedp.domain import Ball
 from curvedp.errors import CoverageWarning, ExistenceError
 from curvedp.manifolds import Manifold, Product, as_manifold
 from curvedp.mechanisms import ways_to_meet
-from curvedp.privacy import GDP, Release
+from curvedp.privacy import GDP, ApproxDP, Release
 from curvedp.privacy.base import Neighbours
 from curvedp.privacy.conversion import round_up
 from curvedp.privacy.release import percent
@@ -31,7 +31,7 @@ from curvedp.statistics.releases import Releases
 from curvedp.sums.geometry import geometry_of
 from curvedp.sums.messages import start_of
 from curvedp.sums.records import RecordSums, searched
-from curvedp.sums.search import BALL_LIMIT, NOT_POINTS, Found, Search
+from curvedp.sums.search import BALL_LIMIT, NOT_POINTS, NOT_SHOWN, Found, Search
 
 #: Streams of a group: one for each sum of each factor.
 _SUMS, _FACTORS = 32, 32
@@ -51,10 +51,13 @@ class SearchDesign:
         The budget of all sums together.
     shares : tuple of GDP
         That of each factor of a product; of the whole otherwise.
+    private_keys : bool
+        True if which groups are shown is a part of the promise, which no GDP implies then.
     """
 
     way: GDP
     shares: tuple[GDP, ...]
+    private_keys: bool
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -179,12 +182,7 @@ class LocatedMeanRelease(Release):
         return f" Counted: {self._count()[1]}."
 
     def _error(self) -> str:
-        if not self.found:
-            return "not known: no mean was found"
-        return (
-            f"{self.expected_error:.6g} (noise, clipping and what the last step leaves; an "
-            "estimate: records that lie apart and are too few to be counted may add more)"
-        )
+        return super()._error() if self.found else "not known: no mean was found"
 
 
 @dataclass(frozen=True)
@@ -225,6 +223,10 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
             object.__setattr__(self, "clip", as_positive(self.clip, "clip"))
         as_count(self.max_rounds, "max_rounds", least=0, most=8)
 
+    @property
+    def why_uncounted(self) -> str:
+        return "without a ball each release counts the records that are points"
+
     def without_ball(self) -> Statistic[Any]:
         return self
 
@@ -243,8 +245,8 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
     def mechanism_of(self, design: SearchDesign) -> str:
         return "rounded Gaussian"
 
-    def way_of(self, design: SearchDesign) -> GDP:
-        return design.way
+    def way_of(self, design: SearchDesign) -> GDP | None:
+        return None if design.private_keys else design.way
 
     def is_exact(self, call: Call) -> bool:
         return True
@@ -253,8 +255,8 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
         way = _gaussian_way(call)
         factors = _factors(call.manifold)
         shares = way.split((1.0,) * len(factors)) if len(factors) > 1 else (way,)
-        design = SearchDesign(way, shares)
-        if way.neighbours == "replace":  # otherwise n is no public number
+        design = SearchDesign(way, shares, call.private_keys)
+        if _is_n_public(call):
             self.refuse_few(call, design, n)
         return design
 
@@ -282,9 +284,7 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
         if doubts and not paid.is_rehearsal:
             of_groups = f"{len(doubts)} of {len(paid)} groups, the first: "
             warn_of_paid((of_groups if paid.is_grouped else "") + doubts[0], CoverageWarning)
-        numbers = zip(found.n.tolist(), found.results or (), strict=True)
-        n = [size if own is None else own.n for size, own in numbers]
-        return replace(found, n=np.array(n, dtype=np.int64))  # as counted, where n is protected
+        return found if _is_n_public(paid.call) else _shown(found)
 
     def spent(self, releases: Releases[LocatedMeanRelease]) -> GDP | None:
         """The root of the squares of the groups that spent most, as many as one unit is in."""
@@ -301,12 +301,12 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
         space, rows = group.manifold, group.records
         factors = _factors(space)
         parts = space.split(rows) if isinstance(space, Product) else (rows,)
-        found = [
-            self._find(group, factor, part, share, number * _SUMS)
-            for number, (factor, part, share) in enumerate(
-                zip(factors, parts, design.shares, strict=True)
-            )
-        ]
+        found: list[Found] = []
+        for number, own in enumerate(zip(factors, parts, design.shares, strict=True)):
+            found.append(self._find(group, *own, number * _SUMS))
+            if found[0].reason == NOT_SHOWN:  # of which nothing is released
+                found *= len(factors)
+                break
         return self._released(group, found)
 
     def _find(
@@ -319,11 +319,12 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
         search = Search(
             sums.geometry,
             share.mu,
-            group.n if share.neighbours == "replace" else None,
+            group.n if _is_n_public(group.call) else None,
             moved=unit,
             own_units=self.channels == "own",
             clip=self.clip,
             max_rounds=self.max_rounds,
+            key_delta=_key_delta(group.call) if first == 0 else None,
         )
         return searched(search, sums, lambda number: group.stream(first + number))
 
@@ -349,7 +350,7 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
         released = group.release(
             value=value,
             statistic=self.title,
-            n=group.n if group.guarantee.neighbours == "replace" else _whole(count.count),
+            n=group.n if _is_n_public(group.call) else _whole(count.count),
             ball_center=space.origin,
             ball_radius=largest,
             sensitivity=largest if math.isnan(moved) else moved,
@@ -386,6 +387,53 @@ def _gaussian_way(call: Call) -> GDP:
         f"without a ball there is no mean under {type(call.guarantee).__name__}: use GDP, ZCDP or "
         "ApproxDP, or give a public ball"
     )
+
+
+def _is_n_public(call: Call) -> bool:
+    return call.guarantee.neighbours == "replace"
+
+
+def _key_delta(call: Call) -> float | None:
+    """The probability with which the key of a single unit may be shown, if keys are private."""
+    if not call.private_keys:
+        return None
+    assert isinstance(call.guarantee, ApproxDP)
+    return call.guarantee.delta
+
+
+def _shown(found: Releases[LocatedMeanRelease]) -> Releases[LocatedMeanRelease]:
+    """The releases with counts in the place of n, and without groups whose keys are not shown.
+
+    Nothing of what is left depends on the others, or on how many records a group has: no number of
+    designs, no width of labels.
+    """
+    results = tuple(found.results or ())
+    kept = np.array([own.reason != NOT_SHOWN for own in results], dtype=np.bool_)
+    at = np.flatnonzero(kept)
+    labels = found.labels
+    if not kept.all() or found.call.private_keys:
+        labels = [_plain(found.labels[g]) for g in at.tolist()]
+    columns = {
+        name: getattr(found, name)[at]
+        for name in (
+            *("released", "value", "sensitivity", "solver_tolerance", "scale", "expected_error"),
+        )
+    }
+    law = next((own for own in found.laws if own is not None), None)
+    return replace(
+        found,
+        labels=labels,
+        n=np.array([results[g].n for g in at.tolist()], dtype=np.int64),
+        laws=[law],
+        law_of=np.zeros(len(at), dtype=np.int32),
+        results=tuple(results[g] for g in at.tolist()),
+        **columns,
+    )
+
+
+def _plain(label: Any) -> Any:
+    """A label that does not tell how wide the others are."""
+    return label.item() if isinstance(label, np.generic) else label
 
 
 def _composed(amounts: list[float]) -> float:

@@ -134,6 +134,8 @@ class Paid:
         """The same of noise that is drawn in exact arithmetic, or not."""
         idealized = set() if is_exact else {"idealized-sampling"}
         grouped = {"public-groups"} if self.is_grouped else set()
+        if self.call.private_keys:
+            grouped = {"groups-by-record"}
         seeded = {"seeded"} if self.seed is not None else set()
         by_name = {"units-by-name"} if self.units_by_name else set()
         return frozenset(idealized | grouped | seeded | by_name)

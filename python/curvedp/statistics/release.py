@@ -15,10 +15,10 @@ from curvedp._validation import FloatArray, as_count
 from curvedp.domain import Ball
 from curvedp.errors import CoverageWarning, ExistenceError, LedgerError
 from curvedp.manifolds import Manifold
-from curvedp.privacy import GDP, Guarantee, Ledger, NoiseSecret, PureDP, Release
+from curvedp.privacy import GDP, ApproxDP, Guarantee, Ledger, NoiseSecret, PureDP, Release
 from curvedp.privacy.base import Neighbours
 from curvedp.privacy.coverage import Coverage
-from curvedp.privacy.payment import settle
+from curvedp.privacy.payment import charged, settle
 from curvedp.privacy.provenance import Payment
 from curvedp.privacy.secret import fingerprint_of
 from curvedp.statistics.call import (
@@ -129,8 +129,14 @@ def release_read(
         records_per_unit=as_count(records_per_unit, "records_per_unit"),
         groups_per_unit=as_count(groups_per_unit, "groups_per_unit"),
         skip_small=bool(skip_small),
+        private_keys=keys_are_private(guarantee, keys, groups),
     )
     check_timing(timing, progress)
+    if call.private_keys and (secret is not None or progress or timing == "steady"):
+        raise ValueError(
+            "secret, progress and timing='steady' would tell which groups there are: leave them "
+            "out, or give keys, the public labels of the groups"
+        )
     check_coverage(call, coverage)
     statistic, is_grouped = call.statistic, groups is not None
     grouping = grouped(guarantee, keys, groups, len(data), with_units=units is not None)
@@ -138,7 +144,9 @@ def release_read(
     if units is not None:
         if call.records_per_unit != 1:
             raise ValueError("give units or records_per_unit, not both")
-        grouping, unit_ends = grouping.by_unit(units, call.groups_per_unit)
+        is_public = guarantee.neighbours == "replace"
+        arrange = grouping.by_unit if is_public else grouping.by_protected_unit
+        grouping, unit_ends = arrange(units, call.groups_per_unit)
     count = len(grouping.labels)
     if len(call.balls) not in (1, count):
         raise ValueError(f"{len(call.balls)} balls do not fit {count} groups")
@@ -159,45 +167,46 @@ def release_read(
         units_of = () if unit_ends is None else (grouping.arranged(np.arange(len(data))), unit_ends)
         secret._bind(fingerprint_of([data, *(() if beside is None else (beside,)), *units_of]))
     provenance = call.pay(ledger, count if is_grouped else None, seed, timing)
-    paid = Paid(
-        call=call,
-        records=grouping.arranged(data),
-        offsets=grouping.offsets,
-        designs=designs,
-        keys=keys,
-        labels=grouping.labels,
-        names=names,
-        seed=seed,
-        is_grouped=is_grouped,
-        report=reporter(progress),
-        beside=beside,
-        unit_ends=unit_ends,
-        units_by_name=units is not None,
-        given=given,
-        provenance=provenance,
-        by_secret=secret is not None,
-    )
+    with charged(ledger):
+        paid = Paid(
+            call=call,
+            records=grouping.arranged(data),
+            offsets=grouping.offsets,
+            designs=designs,
+            keys=keys,
+            labels=grouping.labels,
+            names=names,
+            seed=seed,
+            is_grouped=is_grouped,
+            report=reporter(progress),
+            beside=beside,
+            unit_ends=unit_ends,
+            units_by_name=units is not None,
+            given=given,
+            provenance=provenance,
+            by_secret=secret is not None,
+        )
 
-    def answer(
-        paid: Paid,
-    ) -> tuple[Result | Releases[Result], Coverage | None, Guarantee | None]:
-        ready = paid.by_unit()
-        found = statistic.release(ready if secret is None else ready.salted())
-        spent = statistic.spent(found)
-        return found if is_grouped else statistic.result(found, 0), paid.coverage(), spent
+        def answer(
+            paid: Paid,
+        ) -> tuple[Result | Releases[Result], Coverage | None, Guarantee | None]:
+            ready = paid.by_unit()
+            found = statistic.release(ready if secret is None else ready.salted())
+            spent = statistic.spent(found)
+            return found if is_grouped else statistic.result(found, 0), paid.coverage(), spent
 
-    if timing == "prompt":
-        released, of_ball, spent = answer(paid)
-    else:
-        released, of_ball, spent = at_public_time(answer, map(paid.rehearsed, KINDS), paid)
-    if ledger is not None and spent is not None:
-        released = settled(released, ledger, spent)
-    whole: Result | Releases[Result] = with_coverage(released, of_ball, uncounted)
-    return whole
+        if timing == "prompt":
+            released, of_ball, spent = answer(paid)
+        else:
+            released, of_ball, spent = at_public_time(answer, map(paid.rehearsed, KINDS), paid)
+        if ledger is not None and spent is not None:
+            settle_release(released, ledger, spent)
+        whole: Result | Releases[Result] = with_coverage(released, of_ball, uncounted)
+        return whole
 
 
-def settled(released: Any, ledger: Ledger, spent: Guarantee) -> Any:
-    """The same fresh release, or releases, with the ledger's entry for what was spent.
+def settle_release(released: Any, ledger: Ledger, spent: Guarantee) -> None:
+    """Puts the ledger's entry for what was spent on a fresh release, or releases.
 
     A ledger that cannot be written any more keeps the whole charge: the release is not lost.
     """
@@ -207,11 +216,10 @@ def settled(released: Any, ledger: Ledger, spent: Guarantee) -> Any:
     except LedgerError as error:
         text = f"the ledger keeps the whole charge of a release that spent {spent}: {error}"
         warn_of_paid(text, RuntimeWarning)
-        return released
+        return
     if entry is not None:
         payment = Payment.of(ledger, entry)
         object.__setattr__(released, "provenance", replace(made, payment=payment))
-    return released
 
 
 def check_relation_of(guarantee: Guarantee) -> Neighbours:
@@ -240,12 +248,25 @@ def grouped(
         if keys is not None:
             raise ValueError("give groups, the label of each record, with keys")
         return Grouping.of(None, n)
+    if keys_are_private(guarantee, keys, groups):
+        return Grouping.of(groups, n, with_units=True)
     if keys is None:
         raise ValueError(
             "which groups occur would tell who is there: give keys, the public labels of all "
-            "groups that shall be released"
+            "groups that shall be released, or an ApproxDP guarantee, which shows those with "
+            "enough records"
         )
     return Grouping.among(keys, groups, n)
+
+
+def keys_are_private(guarantee: Guarantee, keys: GroupsLike, groups: GroupsLike) -> bool:
+    """True if which groups occur is protected: (epsilon, delta) pays for showing some."""
+    return (
+        isinstance(guarantee, ApproxDP)
+        and guarantee.neighbours == "add-remove"
+        and groups is not None
+        and keys is None
+    )
 
 
 def counted(
@@ -277,7 +298,7 @@ def counted(
     trials: list[Call] = []
     why = None if coverage is None else "coverage=False"
     if not call.statistic.counted:
-        why = f"the {call.statistic.title} does not count them"
+        why = call.statistic.why_uncounted
     elif coverage is not False:
         trials, why = _with_count(call, sizes, total, must=coverage is True)
     refused: ExistenceError | None = None

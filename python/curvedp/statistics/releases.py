@@ -196,6 +196,7 @@ class Releases(Generic[Result]):
             groups=len(self),
             by_name="units-by-name" in self.assumptions,
             records_per_unit=self.records_per_unit,
+            private_keys=self.call.private_keys,
             errors=(float(known.min()), float(known.max())) if len(known) else None,
             coverage=self.coverage,
             uncounted=self.uncounted,

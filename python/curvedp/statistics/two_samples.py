@@ -325,8 +325,8 @@ def two_sample_power(
     --------
     >>> import curvedp as cdp
     >>> ball = cdp.Ball("spd:3", center="identity", radius=2.0)
-    >>> power = [cdp.two_sample_power(ball, (n, n), cdp.GDP(mu=1.0), shift=0.3, spread=0.7)
-    ...          for n in (50, 400)]
+    >>> public = {"shift": 0.3, "spread": 0.7, "simulations": 100}
+    >>> power = [cdp.two_sample_power(ball, (n, n), cdp.GDP(mu=1.0), **public) for n in (50, 400)]
     >>> power[0] < 0.5 < 0.9 < power[1]
     True
     """

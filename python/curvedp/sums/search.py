@@ -16,6 +16,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 
 from curvedp import _core
 from curvedp._validation import FloatArray
@@ -52,6 +53,7 @@ NO_DIRECTION = "the records have no common direction, or are too few to show one
 TOO_FEW = "there are too few records for this guarantee"
 SPREAD_OUT = "the records lie as far apart as if they were uniform"
 OUT_OF_RANGE = "the mean lies beyond what doubles hold"
+NOT_SHOWN = "the key of the group is not shown"
 TOO_CURVED = "the records surround the point from all sides: no mean stands out"
 
 
@@ -161,6 +163,9 @@ class Search:
         A public clip level, in place of the fine counts.
     max_rounds : int
         Most rounds at the last clip level before the last.
+    key_delta : float or None
+        With it the search ends unless its first count shows, but for that probability, that the
+        group does not consist of one unit.
     """
 
     def __init__(
@@ -173,6 +178,7 @@ class Search:
         own_units: bool = True,
         clip: float | None = None,
         max_rounds: int = 3,
+        key_delta: float | None = None,
     ) -> None:
         self.geometry = geometry
         self.moved = moved
@@ -181,6 +187,7 @@ class Search:
         self.own_units = own_units
         self.clip = clip
         self.max_rounds = max_rounds
+        self.key_delta = key_delta
         #: Numbers of records that were released, with the variances of their noise.
         self._counted: list[tuple[float, float]] = []
         self.blocks = self.rounds = 0
@@ -301,7 +308,7 @@ class Search:
             noisy = yield Request("start", mu)
             deviation = self._bound("start", self.geometry) / mu
             point, signal, size = _core.start_point(manifold.kernels, noisy)
-            self._counted.append(start.count(noisy, deviation))
+            self._note(*start.count(noisy, deviation))
             if not signal >= start.least * deviation * math.sqrt(size):
                 raise Stopped(NO_DIRECTION)
             return point
@@ -315,7 +322,7 @@ class Search:
         noisy = yield Request("scale", mu)
         bound = self._bound("scale", self.geometry)
         counts, deviation = counts_of(noisy, bound / mu)
-        self._counted.append((float(counts[-1]), float(deviation[-1]) ** 2))
+        self._note(float(counts[-1]), float(deviation[-1]) ** 2)
         n = self.number
         if n < _LEAST_SCALE * deviation[-1]:
             raise Stopped(TOO_FEW)
@@ -368,7 +375,7 @@ class Search:
         noisy = yield Request("tail", mu, base, of_diagonals=of_diagonals)
         bound = self._bound("tail", geometry)
         tails = TailCounts(levels(geometry.largest, geometry.bins), *counts_of(noisy, bound / mu))
-        self._counted.append(tails.whole)
+        self._note(*tails.whole)
         if self.number < _LEAST * tails.deviation[-1]:
             raise Stopped(TOO_FEW)
         return tails
@@ -400,6 +407,14 @@ class Search:
             _hessian(geometry, tails, n, radius, signal),
             float(noisy[-1]) * unit / n,
         )
+
+    def _note(self, count: float, variance: float) -> None:
+        """Keeps a count; the first one tells whether a private key may be shown."""
+        self._counted.append((count, variance))
+        if self.key_delta is None or len(self._counted) > 1:
+            return
+        if not count >= key_threshold(self.moved, math.sqrt(variance), self.key_delta):
+            raise Stopped(NOT_SHOWN)
 
     def _bound(self, kind: Kind, geometry: Geometry) -> float:
         """Bound on what a unit changes in a sum."""
@@ -453,6 +468,30 @@ def _hessian(
     across = radius / np.maximum(dist, radius) * geometry.across(dist)
     mean = float(share @ (cosine * along + (1.0 - cosine) * across))
     return min(max(mean, _HESSIAN[0]), _HESSIAN[1])
+
+
+def key_threshold(moved: int, deviation: float, delta: float) -> float:
+    """Least count at which a private key is shown: one unit reaches it with probability delta.
+
+    Parameters
+    ----------
+    moved : int
+        Most records of one unit. It adds at most a hundredth more to a count.
+    deviation : float
+        Standard deviation of the count's noise.
+    delta : float
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> key_threshold(1, 10.0, 1e-6)
+    51.0
+    """
+    quantile = -float(scipy.special.ndtri(delta)) * (1.0 + 1e-9)
+    return math.ceil(1.01 * moved) + 1.0 + math.ceil(max(deviation * quantile, 0.0))
 
 
 def mean_length(dim: int) -> float:

@@ -99,9 +99,17 @@ pub fn square_root_column(bins: usize) -> Result<Vec<i64>, Error> {
 /// How far one record, or unit, moves the sum of columns at most in Euclidean length: if it is added or removed, and
 /// if it is replaced.
 ///
-/// The longest column is the first, and a mean of columns is no longer. Entries of columns are not negative, nor are
-/// those of means rounded towards zero, so <a, b> >= 0 and |a - b|^2 <= |a|^2 + |b|^2: sqrt 2 times as much at most.
+/// The longest column is the first, and a mean of columns is no longer. Of two columns the first and another are
+/// farthest apart, and no two means are farther; rounding means towards zero adds less than 1 to each entry of a
+/// difference. Proof: docs/proofs/sums-of-messages.md, sections 1 and 2.
 pub fn tail_bound(bins: usize) -> Result<(f64, f64), Error> {
-    let square = squares(&square_root_column(bins)?).unwrap_or(0).unsigned_abs();
-    Ok((root_up(square), root_up(2 * square)))
+    let first = square_root_column(bins)?;
+    let length = |entries: &[i64]| squares(entries).unwrap_or(0).unsigned_abs();
+    let longest = length(&first);
+    let apart = (1..bins).map(|j| {
+        let both = first[j..].iter().zip(&first).map(|(a, b)| a - b);
+        length(&first[..j]) + length(&both.collect::<Vec<i64>>())
+    });
+    let farthest = root_up(apart.fold(longest, u128::max)) + root_up(bins as u128);
+    Ok((root_up(longest), farthest.next_up()))
 }

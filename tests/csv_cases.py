@@ -1,0 +1,87 @@
+"""Dialects of csv files: how each is written, the options with which it is read, why it is refused.
+
+The tests of `cli` run every one; `tests/input_table.py` makes the table of docs/batch.md of them.
+"""
+
+import numpy as np
+
+
+def directions():
+    found = np.random.default_rng(0).normal([0.3, 0.1, 1.0], 0.1, (400, 3))
+    return np.round(found / np.linalg.norm(found, axis=1, keepdims=True), 6)
+
+
+def write(
+    path,
+    *,
+    sep=",",
+    decimal=".",
+    names="x,y,z",
+    encoding="utf-8",
+    end="",
+    quote="",
+    first="",
+    eol="\n",
+):
+    lines = [] if names is None else [names.replace(",", sep)]
+    for row in directions():
+        cells = [quote + f"{own:.6f}".replace(".", decimal) + quote for own in row]
+        lines.append(sep.join(cells) + end)
+    path.write_bytes((first + eol.join(lines) + eol).encode(encoding))
+    return path
+
+
+#: Read: how it is written, and what must be said.
+READ = {
+    "plain": ({}, []),
+    "a byte order mark": ({"encoding": "utf-8-sig"}, []),
+    "lines of Windows": ({"eol": "\r\n"}, []),
+    "lines of old Macs": ({"eol": "\r"}, []),
+    "quoted": ({"quote": '"'}, []),
+    "spaces": ({"sep": ", "}, []),
+    "quoted, with spaces": ({"sep": ", ", "quote": '"'}, []),
+    "no names": ({"names": None}, ["--no-header"]),
+    "semicolons": ({"sep": ";"}, ["--delimiter", ";"]),
+    "semicolons, decimal commas": (
+        {"sep": ";", "decimal": ","},
+        ["--delimiter", ";", "--decimal", ","],
+    ),
+    "semicolons, decimal commas, no names": (
+        {"sep": ";", "decimal": ",", "names": None},
+        ["--delimiter", ";", "--decimal", ",", "--no-header"],
+    ),
+    "quoted decimal commas": ({"decimal": ",", "quote": '"'}, ["--decimal", ","]),
+    "tabs": ({"sep": "\t"}, ["--delimiter", "tab"]),
+    "bars": ({"sep": "|"}, ["--delimiter", "|"]),
+    "UTF-16": ({"encoding": "utf-16"}, ["--encoding", "utf-16"]),
+    "UTF-16 without a mark": ({"encoding": "utf-16-be"}, ["--encoding", "utf-16-be"]),
+    "UTF-32": ({"encoding": "utf-32"}, ["--encoding", "utf-32"]),
+    "Latin": (
+        {"encoding": "latin-1", "names": "größe,y,z"},
+        ["--encoding", "latin-1", "--columns", "größe,y,z"],
+    ),
+    "a comma at the end": ({"end": ",", "names": "x,y,z,"}, ["--columns", "x,y,z"]),
+    "a semicolon in a name": ({"names": "x;1,y,z"}, ["--delimiter", ","]),
+}
+
+#: Refused: how it is written, what is said, a word of the error.
+REFUSED = {
+    "UTF-16": ({"encoding": "utf-16"}, [], "--encoding utf-16"),
+    "UTF-16, little end first": ({"encoding": "utf-16-le"}, [], "zero bytes"),
+    "UTF-16, big end first": ({"encoding": "utf-16-be"}, [], "zero bytes"),
+    "UTF-16 said to be Latin": ({"encoding": "utf-16"}, ["--encoding", "latin-1"], "zero bytes"),
+    "UTF-32": ({"encoding": "utf-32"}, [], "--encoding utf-32"),
+    "UTF-32 without a mark": ({"encoding": "utf-32-le"}, [], "zero bytes"),
+    "Latin": ({"encoding": "latin-1", "names": "größe,y,z"}, [], "not UTF-8"),
+    "semicolons": ({"sep": ";"}, [], "--delimiter ';'"),
+    "semicolons, decimal commas": ({"sep": ";", "decimal": ","}, [], "--delimiter ';'"),
+    "tabs": ({"sep": "\t"}, [], "--delimiter tab"),
+    "bars": ({"sep": "|"}, [], "--delimiter '|'"),
+    "spaces": ({"sep": " "}, [], "no number"),
+    "quoted decimal commas": ({"decimal": ",", "quote": '"'}, [], "--decimal ,"),
+    "decimal commas": ({"decimal": ","}, [], "3 names and the first record 6 cells"),
+    "a point where commas are said": ({}, ["--decimal", ","], "no number"),
+    "a comma at the end": ({"end": ","}, [], "3 names and the first record 4 cells"),
+    "units": ({"end": " m"}, [], "no number"),
+    "a note": ({"first": "# exported\n"}, [], "1 names and the first record 3 cells"),
+}
