@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Hashable, Iterable
+from datetime import date
 from enum import Enum
 from types import NoneType
 from typing import Any
@@ -228,6 +229,27 @@ def _place(label: Hashable) -> tuple[Any, ...]:
 
 
 # ------------------------------------------------------------------------------ private labels
+
+
+def as_written(labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels of which equal ones are written alike: others in arrays of objects become None.
+
+    Texts, integers and days stay. What one record calls its group must not change how the group of
+    others is called, as 1 does with True, and ``Decimal("1")`` with ``Decimal("1.0")``.
+    """
+    if labels.dtype.kind != "O":
+        return labels
+    return np.fromiter(map(_written, labels), dtype=object, count=len(labels))
+
+
+def _written(entry: Any) -> Hashable:
+    kind = type(entry)
+    if kind in (str, int, date):
+        label: Hashable = entry
+        return label
+    if kind is np.str_:
+        return str(entry)
+    return int(entry) if _is_integer(entry) else None
 
 
 def label_codes(labels: LabelsLike, n: int, name: str = "y") -> Codes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import pickle
 import warnings
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -163,6 +164,72 @@ def test_groups_that_are_skipped_keep_their_public_number_of_records() -> None:
     )
     assert releases.released.tolist() == [True, False]
     assert releases.n.tolist() == [130, 20]
+
+
+# ------------------------------------------------------------------ private keys
+
+HIDDEN = cdp.ApproxDP(8.0, 1e-6, neighbours="add-remove")
+
+
+def _hidden(labels: Any, **how: Any) -> Releases[Any]:
+    space = how.pop("space", SPHERE)
+    return cdp.frechet_mean(_north(len(labels)), space, HIDDEN, groups=labels, **how)
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_no_record_and_few_records_with_private_keys_look_alike(n: int) -> None:
+    releases = _hidden(["a", "b", "c"][:n])
+    assert len(releases) == 0
+    assert (len(releases.laws), releases.n.shape, releases.value.shape) == (1, (0,), (0, 3))
+    assert releases.laws == _hidden(["a"] * 300).laws
+    assert releases.to_arrow().num_rows == 0
+
+
+@pytest.mark.parametrize("balls", [2, 3])
+def test_manifolds_in_a_list_do_not_count_private_keys(balls: int) -> None:
+    for keys in (2, 3):
+        with pytest.raises(ValueError, match="how many groups there are is protected"):
+            _hidden(np.arange(300) % keys, space=[SPHERE] * balls)
+
+
+@pytest.mark.parametrize("label", [None, 1.5, math.nan, [1], {}, object(), ("a",), b"a", True])
+def test_no_label_of_a_record_raises_where_keys_are_private(label: object) -> None:
+    labels = np.array(["a"] * 300 + [1] * 300, dtype=object)
+    assert _hidden(labels).labels == [1, "a"]
+    labels[7] = label
+    assert _hidden(labels).labels == [1, "a"]
+
+
+@pytest.mark.parametrize(
+    ("label", "alike"),
+    [(True, 1), (Decimal("1.0"), Decimal("1")), (Fraction(2), 2), (np.str_("a"), "a")],
+)
+def test_a_record_does_not_say_how_the_group_of_others_is_written(
+    label: object, alike: object
+) -> None:
+    labels = np.array([label] * 301, dtype=object)
+    before = _hidden(labels)
+    labels[300] = alike
+    assert label == alike
+    assert list(map(repr, before.labels)) == list(map(repr, _hidden(labels).labels))
+
+
+@pytest.mark.parametrize("groups", [[0, 150, 300], [0, 150, 299], [0, 150, 150, 300]])
+def test_private_keys_are_no_offsets(groups: list[int]) -> None:
+    with pytest.raises(ValueError, match=r"groups must have one label for each record$"):
+        cdp.frechet_mean(_north(300), SPHERE, HIDDEN, groups=groups)
+
+
+def test_private_keys_are_no_floats() -> None:
+    for groups in (np.zeros(300), pytest.importorskip("pandas").Series([1.0, None] * 150)):
+        with pytest.raises(TypeError, match="got float64"):
+            _hidden(groups)
+
+
+def test_private_keys_of_every_kind_are_shown() -> None:
+    days = np.repeat(np.array(["2026-01-01", "2026-01-02"], dtype="datetime64[D]"), 300)
+    for groups in (days, days.astype(object), days.astype(str), days.astype(int)):
+        assert len(_hidden(groups)) == 2
 
 
 # ------------------------------------------------------------------ steady times

@@ -283,7 +283,8 @@ def frechet_mean(
     keys : array-like, optional
         Public labels of all groups that shall be released, under a guarantee with
         ``neighbours="add-remove"``: which labels occur would tell who is there. Records with other
-        labels are left out.
+        labels are left out. Under ApproxDP keys may be left out, too: groups with enough records
+        are shown then, if their labels are texts, integers or days.
     skip_small : bool
         Skip groups that are too small for the mechanism to exist, instead of raising.
     ledger : Ledger, optional

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from curvedp._labels import (
     LabelsLike,
     as_labels,
+    as_written,
     codes_among,
     exact_codes,
     has_missing_part,
@@ -83,6 +84,30 @@ class Grouping:
         sizes = np.bincount(own[order], minlength=len(number))
         ends = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
         return cls(list(number), ends, order, n)
+
+    @classmethod
+    def of_protected(cls, groups: GroupsLike, n: int) -> Grouping:
+        """The groups of all labels that occur, where which ones do is protected: no label raises.
+
+        Records without a label, or in an array of objects with another one than a text, an integer
+        or a day, are in no group.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For another number of labels and a dtype without equality.
+        """
+        given, own = as_labels(groups, "groups"), getattr(groups, "dtype", None)
+        if given.shape != (n,):
+            raise ValueError("groups must have one label for each record")
+        if getattr(own, "kind", "O") in "fc":  # a column of integers some of which are missing
+            raise TypeError(f"labels of groups must be texts, integers or days, got {own}")
+        labels, codes = ordered_codes(as_written(given), "groups")
+        if labels and labels[-1] is None:
+            labels = labels[:-1]
+        sizes = np.bincount(codes, minlength=len(labels))[: len(labels)]
+        ends = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
+        return cls(labels, ends, np.argsort(codes, kind="stable")[: int(ends[-1])], n)
 
     @classmethod
     def of(cls, groups: GroupsLike, n: int, *, with_units: bool = False) -> Grouping:

@@ -27,7 +27,7 @@ from curvedp.privacy.release import percent
 from curvedp.statistics.call import Call, Statistic
 from curvedp.statistics.group import EachGroup, Group
 from curvedp.statistics.paid import Paid
-from curvedp.statistics.releases import Releases
+from curvedp.statistics.releases import NoiseLaw, Releases
 from curvedp.sums.geometry import geometry_of
 from curvedp.sums.messages import start_of
 from curvedp.sums.records import RecordSums, searched
@@ -284,7 +284,9 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
         if doubts and not paid.is_rehearsal:
             of_groups = f"{len(doubts)} of {len(paid)} groups, the first: "
             warn_of_paid((of_groups if paid.is_grouped else "") + doubts[0], CoverageWarning)
-        return found if _is_n_public(paid.call) else _shown(found)
+        if _is_n_public(paid.call):
+            return found
+        return _shown(found, paid.law(self.design(paid.call, paid.call.ball, 0)))
 
     def spent(self, releases: Releases[LocatedMeanRelease]) -> GDP | None:
         """The root of the squares of the groups that spent most, as many as one unit is in."""
@@ -401,7 +403,9 @@ def _key_delta(call: Call) -> float | None:
     return call.guarantee.delta
 
 
-def _shown(found: Releases[LocatedMeanRelease]) -> Releases[LocatedMeanRelease]:
+def _shown(
+    found: Releases[LocatedMeanRelease], law: NoiseLaw | None
+) -> Releases[LocatedMeanRelease]:
     """The releases with counts in the place of n, and without groups whose keys are not shown.
 
     Nothing of what is left depends on the others, or on how many records a group has: no number of
@@ -419,7 +423,6 @@ def _shown(found: Releases[LocatedMeanRelease]) -> Releases[LocatedMeanRelease]:
             *("released", "value", "sensitivity", "solver_tolerance", "scale", "expected_error"),
         )
     }
-    law = next((own for own in found.laws if own is not None), None)
     return replace(
         found,
         labels=labels,

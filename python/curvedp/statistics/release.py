@@ -148,6 +148,8 @@ def release_read(
         arrange = grouping.by_unit if is_public else grouping.by_protected_unit
         grouping, unit_ends = arrange(units, call.groups_per_unit)
     count = len(grouping.labels)
+    if call.private_keys and len(call.balls) > 1:
+        raise ValueError("how many groups there are is protected: give one manifold for all")
     if len(call.balls) not in (1, count):
         raise ValueError(f"{len(call.balls)} balls do not fit {count} groups")
     names = None if secret is None else grouping.names()
@@ -159,7 +161,7 @@ def release_read(
     call, designs, uncounted = counted(call, sizes, coverage, total, alone=not is_grouped)
     keys, given = call.keys(secret, seed), statistic.given_points(call, grouping.labels)
     call.warn_of_noise(designs, numbers_of(sizes))
-    largest = int(grouping.n.max())
+    largest = int(grouping.n.max(initial=0))
     call.ask_for_memory(
         data.nbytes, largest, by_unit=unit_ends is not None, timing=timing, groups=count
     )
@@ -249,7 +251,7 @@ def grouped(
             raise ValueError("give groups, the label of each record, with keys")
         return Grouping.of(None, n)
     if keys_are_private(guarantee, keys, groups):
-        return Grouping.of(groups, n, with_units=True)
+        return Grouping.of_protected(groups, n)
     if keys is None:
         raise ValueError(
             "which groups occur would tell who is there: give keys, the public labels of all "
