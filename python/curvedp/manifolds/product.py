@@ -143,11 +143,16 @@ class Product(Manifold):
     def _numbers(self, value: Any, name: str) -> FloatArray:
         return self.join(value) if isinstance(value, tuple) else super()._numbers(value, name)
 
-    def read_records(self, value: ArrayLike, name: str = "records") -> FloatArray:
+    def read_records(
+        self, value: ArrayLike, name: str = "records", *, least: int = 1
+    ) -> FloatArray:
         if not isinstance(value, tuple) or len(value) != len(self.factors):
-            return super().read_records(value, name)
+            return super().read_records(value, name, least=least)
         named = zip(self.factors, value, range(1, len(value) + 1), strict=True)
-        parts = [factor.read_records(part, f"part {i} of {name}") for factor, part, i in named]
+        parts = [
+            factor.read_records(part, f"part {i} of {name}", least=least)
+            for factor, part, i in named
+        ]
         counts = [len(part) for part in parts]
         if len(set(counts)) > 1:  # a part of one record would count once for each of the others
             raise ValueError(f"the parts of {name} must have equal numbers of rows, got {counts}")

@@ -33,8 +33,9 @@ def check_guarantee(guarantee: Guarantee | None) -> Guarantee:
     if guarantee.neighbours != "replace":
         raise ConversionError(
             f"{guarantee} cannot be met: noise is calibrated to replacing a record, with the "
-            'number of records public. Leave out neighbours="add-remove" if that number may be '
-            "known"
+            "number of records public. The mean, the median, moments, k-means and the density of "
+            "one data set take it with n_guess; elsewhere leave out neighbours if that number may "
+            "be known"
         )
     return guarantee
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,9 @@ from curvedp._validation import FloatArray, as_count
 from curvedp.domain import Ball
 from curvedp.errors import CoverageWarning, ExistenceError
 from curvedp.privacy import GDP, Guarantee, Ledger, NoiseSecret, PureDP, Release
+from curvedp.privacy.base import adds_or_removes
 from curvedp.privacy.coverage import Coverage
+from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.secret import fingerprint_of
 from curvedp.statistics.call import (
     Call,
@@ -23,6 +25,7 @@ from curvedp.statistics.call import (
     Progress,
     Result,
     Statistic,
+    UnitOptions,
     as_balls,
     check_timing,
     reporter,
@@ -32,6 +35,7 @@ from curvedp.statistics.grouping import Grouping, GroupsLike, Offsets
 from curvedp.statistics.paid import Paid
 from curvedp.statistics.public_time import KINDS, Timing, at_public_time
 from curvedp.statistics.releases import Releases
+from curvedp.statistics.unknown_n import release_counted
 
 
 def release(
@@ -67,6 +71,8 @@ def release(
         Label of the person to whom each record belongs, instead of `records_per_unit`.
     records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing, coverage
         As in `frechet_mean`.
+    n_guess : int, optional
+        As in `frechet_mean`.
 
     Returns
     -------
@@ -88,10 +94,22 @@ def release(
     >>> found.value.shape
     (2, 2, 2)
     """
+    if check_statistic(statistic).takes_unknown_n and adds_or_removes(guarantee):
+        read_beside(statistic, 0, covariate=covariate, labels=labels)
+        found: Result = release_counted(
+            release_read, statistic, records, ball, guarantee, groups=groups, **call
+        )
+        return found
+    if call.get("n_guess") is not None:
+        raise ValueError(
+            "n_guess belongs to a guarantee with neighbours='add-remove' and one of the statistics "
+            "that serve it: leave it out where the number of records is public"
+        )
     space = as_balls(ball)[0].manifold
     data = space.read_records(records)
     beside = read_beside(check_statistic(statistic), len(data), covariate=covariate, labels=labels)
-    return release_read(statistic, data, ball, guarantee, beside=beside, groups=groups, **call)
+    how = cast(UnitOptions, {name: own for name, own in call.items() if name != "n_guess"})
+    return release_read(statistic, data, ball, guarantee, beside=beside, groups=groups, **how)
 
 
 def release_read(
@@ -112,8 +130,12 @@ def release_read(
     timing: Timing = "prompt",
     units: GroupsLike = None,
     coverage: bool | None = None,
+    paid: Provenance | None = None,
 ) -> Result | Releases[Result]:
-    """`release` of records that were read already, and of the numbers beside them."""
+    """`release` of records that were read already, and of the numbers beside them.
+
+    `paid` is where a call comes from that was paid before, and whose parameters were checked.
+    """
     call = Call(
         statistic=statistic if units is None else statistic.with_units(),
         balls=as_balls(ball),
@@ -140,16 +162,17 @@ def release_read(
     total = int(numbers_of(sizes).sum())
     call, designs, uncounted = counted(call, sizes, coverage, total, alone=not is_grouped)
     keys, given = call.keys(secret, seed), statistic.given_points(call, grouping.labels)
-    call.warn_of_noise(designs, numbers_of(sizes))
-    largest = int(grouping.n.max())
-    call.ask_for_memory(
-        data.nbytes, largest, by_unit=unit_ends is not None, timing=timing, groups=count
-    )
+    if paid is None:
+        call.warn_of_noise(designs, numbers_of(sizes))
+        largest = int(grouping.n.max())
+        call.ask_for_memory(
+            data.nbytes, largest, by_unit=unit_ends is not None, timing=timing, groups=count
+        )
     if secret is not None:
         units_of = () if unit_ends is None else (grouping.arranged(np.arange(len(data))), unit_ends)
         secret._bind(fingerprint_of([data, *(() if beside is None else (beside,)), *units_of]))
-    provenance = call.pay(ledger, count if is_grouped else None, seed, timing)
-    paid = Paid(
+    provenance = paid or call.pay(ledger, count if is_grouped else None, seed, timing)
+    ready = Paid(
         call=call,
         records=grouping.arranged(data),
         offsets=grouping.offsets,
@@ -168,15 +191,15 @@ def release_read(
         by_secret=secret is not None,
     )
 
-    def answer(paid: Paid) -> tuple[Result | Releases[Result], Coverage | None]:
-        ready = paid.by_unit()
-        found = statistic.release(ready if secret is None else ready.salted())
-        return found if is_grouped else statistic.result(found, 0), paid.coverage()
+    def answer(own: Paid) -> tuple[Result | Releases[Result], Coverage | None]:
+        by_unit = own.by_unit()
+        found = statistic.release(by_unit if secret is None else by_unit.salted())
+        return found if is_grouped else statistic.result(found, 0), own.coverage()
 
     if timing == "prompt":
-        released, of_ball = answer(paid)
+        released, of_ball = answer(ready)
     else:
-        released, of_ball = at_public_time(answer, map(paid.rehearsed, KINDS), paid)
+        released, of_ball = at_public_time(answer, map(ready.rehearsed, KINDS), ready)
     whole: Result | Releases[Result] = with_coverage(released, of_ball, uncounted)
     return whole
 
