@@ -79,7 +79,7 @@ def test_no_label_of_a_record_raises_where_groups_are_protected(label: object) -
     labels = np.array([0] * 300, dtype=object)
     labels[7] = label
     releases = cdp.frechet_mean(_north(300), SPHERE, PROTECTED, groups=labels, keys=[0, 1])
-    assert releases[0].count == pytest.approx(299, abs=8.0 * releases[0].count_deviation)
+    assert releases[0].n_points == pytest.approx(299, abs=8.0 * releases[0].n_points_error)
     assert not releases[1].found
 
 
