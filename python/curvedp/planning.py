@@ -333,7 +333,9 @@ def _located_mean(request: _Request, n: int) -> Plan:
             "guess of their root mean square distance from the mean"
         )
     statistic, space = LocatedMean(), request.ball.manifold
-    design = statistic.design(request.call(statistic), request.ball, n)
+    call = request.call(statistic)
+    design = statistic.design(call, request.ball, n)
+    statistic.refuse_few(call, design, n)
     amount = n * design.way.mu / request.records_per_unit
     moved = 2.0 if design.way.neighbours == "replace" else 1.0
     unit = moved * request.spread * mean_length(space.dim) / amount

@@ -83,6 +83,73 @@ def test_no_label_of_a_record_raises_where_groups_are_protected(label: object) -
     assert not releases[1].found
 
 
+@pytest.mark.parametrize("kind", ["objects", "times", "text"])
+def test_records_without_a_person_are_left_out_where_persons_are_protected(kind: str) -> None:
+    persons = np.arange(600) // 2
+    labels: Any = {
+        "objects": persons.astype(object),
+        "times": persons.astype("datetime64[D]"),
+        "text": np.array([f"p{own}" for own in persons], dtype=object),
+    }[kind]
+    for odd in (None, math.nan, [1, 2], {}) if kind != "times" else (np.datetime64("NaT"),):
+        labels[8], labels[9], labels[11] = odd, odd, odd
+        release = cdp.frechet_mean(_north(600), SPHERE, PROTECTED, units=labels)
+        assert release.count == pytest.approx(299, abs=8.0 * release.count_deviation)
+        with pytest.raises((TypeError, ValueError), match="units"):
+            cdp.frechet_mean(_north(600), SPHERE, cdp.GDP(1.0), units=labels)
+    labels[:] = odd
+    assert not cdp.frechet_mean(_north(600), SPHERE, PROTECTED, units=labels).found
+
+
+def test_records_without_a_person_leave_the_others_where_they_were() -> None:
+    rng = np.random.default_rng(0)
+    records = SPHERE.project(NORTH + 0.1 * rng.normal(size=(600, 3)))
+    keep = rng.random(600) < 0.8
+    persons = np.where(keep, rng.integers(0, 250, 600), -1).astype(object)
+    persons[~keep] = None
+    groups, given = rng.integers(0, 3, 600), {"keys": [0, 1], "groups_per_unit": 2, "seed": 0}
+    whole, part = (
+        cdp.frechet_mean(
+            records[own],
+            SPHERE,
+            cdp.GDP(3.0, neighbours="add-remove"),
+            units=persons[own],
+            groups=groups[own],
+            **given,
+        )
+        for own in (np.ones(600, dtype=bool), keep)
+    )
+    assert np.array_equal(whole.value, part.value, equal_nan=True)
+    assert whole[0].found
+
+
+@pytest.mark.parametrize(("most", "counts"), [(1, (250, 50, 50)), (2, (250, 250, 150))])
+def test_persons_in_more_groups_than_was_said_count_in_the_first_ones(
+    most: int, counts: tuple[int, ...]
+) -> None:
+    """Persons are in the groups 0 and 1, 0 and 2, 1 and 2, and some in all: two records in each."""
+    of_kind = {(0, 1): 100, (0, 2): 50, (1, 2): 50, (0, 1, 2): 100, (2,): 50}
+    persons, groups = [], []
+    for own, times in of_kind.items():
+        for _ in range(times):
+            person = persons[-1] + 1 if persons else 0
+            for group in own:
+                persons += [person, person]
+                groups += [group, group]
+    order = np.random.default_rng(0).permutation(len(persons))
+    releases = cdp.frechet_mean(
+        _north(len(persons)),
+        SPHERE,
+        cdp.GDP(9.0, neighbours="add-remove"),
+        units=np.array(persons)[order],
+        groups=np.array(groups)[order],
+        keys=[0, 1, 2],
+        groups_per_unit=most,
+    )
+    for release, count in zip(releases, counts, strict=True):
+        assert release.count == pytest.approx(count, abs=8.0 * release.count_deviation)
+
+
 def test_no_records_at_all_may_come_as_an_empty_list() -> None:
     release = cdp.frechet_mean([], cdp.SPD(2), PROTECTED)
     assert not release.found
@@ -197,6 +264,18 @@ def test_no_keys_are_refused_by_name() -> None:
 def test_too_few_records_are_told_in_sentences() -> None:
     with pytest.raises(cdp.ExistenceError, match=r"larger budget\. It works with n of at least 90"):
         cdp.frechet_mean(_north(20), SPHERE, cdp.GDP(1.0))
+
+
+@pytest.mark.parametrize(("spec", "least"), [("sphere:2", 45), ("spd:2", 80)])
+def test_a_plan_refuses_numbers_of_records_with_which_no_mean_is_found(
+    spec: str, least: int
+) -> None:
+    space = as_manifold(spec)
+    for guarantee, few in ((PROTECTED, least), (cdp.GDP(1.0), 2 * least)):
+        assert cdp.plan("frechet_mean", space, guarantee, n=few, spread=0.1).n == few
+        with pytest.raises(cdp.ExistenceError, match=f"n of at least {few}"):
+            cdp.plan("frechet_mean", space, guarantee, n=few - 1, spread=0.1)
+        assert cdp.plan("frechet_mean", space, guarantee, error=1e3, spread=0.1).n == few
 
 
 def test_no_more_records_than_there_are_are_called_no_points() -> None:

@@ -255,17 +255,22 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
         way = _gaussian_way(call)
         factors = _factors(call.manifold)
         shares = way.split((1.0,) * len(factors)) if len(factors) > 1 else (way,)
-        least = max(
-            _least_product(factor) / share.mu for factor, share in zip(factors, shares, strict=True)
-        )
-        least *= 2.0 * call.records_per_unit
-        if n < least and _is_n_public(call):
+        design = SearchDesign(way, shares, call.private_keys)
+        if _is_n_public(call):
+            self.refuse_few(call, design, n)
+        return design
+
+    def refuse_few(self, call: Call, design: SearchDesign, n: int) -> None:
+        """Refuses a public number of records, or a guess of it, with which a search would fail."""
+        moved = call.records_per_unit * (2.0 if design.way.neighbours == "replace" else 1.0)
+        pairs = zip(_factors(call.manifold), design.shares, strict=True)
+        least = moved * max(_least_product(factor) / share.mu for factor, share in pairs)
+        if n < least:
             raise ExistenceError(
-                f"{n} records are too few to find a mean without a ball at {way}: give a public "
-                "ball, or a larger budget.",
+                f"{n} records are too few to find a mean without a ball at {design.way}: give a "
+                "public ball, or a larger budget.",
                 smallest_n=math.ceil(least),
             )
-        return SearchDesign(way, shares, call.private_keys)
 
     def outlook(self, call: Call, design: SearchDesign, n: int) -> tuple[float, float]:
         return math.nan, math.nan
