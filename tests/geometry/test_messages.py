@@ -185,6 +185,11 @@ def test_only_shapes_and_parameters_are_refused() -> None:
             sums_of(case, rows, ends)
     with pytest.raises(ValueError, match="number of entries"):
         core().start_point(kernels, np.ones(3))
+    large = curvedp.Projective(1000).kernels
+    with pytest.raises(ValueError, match="order of projectors must be at most 1000"):
+        core().start_bound(large)
+    with pytest.raises(ValueError, match="order of projectors must be at most 1000"):
+        core().MessageSums(large, np.ones((1, 1001))).start()
     line = curvedp.Euclidean(2)
     assert core().start_bound(line.kernels) is None
     with pytest.raises(ValueError, match="number of entries"):
