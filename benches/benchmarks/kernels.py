@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import curvedp as cdp
+from curvedp import _core
 
 from . import workloads
 
@@ -86,3 +87,31 @@ class BallProjection:
     def time_project(self, spec: str) -> None:
         """Seconds for 10,000 records."""
         self.ball.project(self.points)
+
+
+class Messages:
+    """Sums of bounded integer messages, records read anew."""
+
+    params = (["sphere:2", "kendall:50", "spd:3", "spd:11"], ["first", "tail", "round"])
+    param_names = ("manifold", "message")
+
+    def setup(self, spec: str, message: str) -> None:
+        """Draw the records; positive definite matrices start from their scale."""
+        manifold = cdp.as_manifold(spec)
+        points, _, _ = workloads.batch(spec, workloads.size(10_000))
+        records, base = points.reshape(len(points), -1), points[0].ravel()
+        start = "scale" if spec.startswith("spd") else "start"
+        method, arguments = {
+            "first": (start, (_core.SCALE_BINS,) if start == "scale" else ()),
+            "tail": ("tail", (base, 8.0, 80)),
+            "round": ("round", (base, 1.0)),
+        }[message]
+
+        def run() -> None:
+            getattr(_core.MessageSums(manifold.kernels, records), method)(*arguments)
+
+        self.call = run
+
+    def time_message(self, spec: str, message: str) -> None:
+        """Seconds for 10,000 records."""
+        self.call()

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import curvedp
 from manifold_list import CASES, SMALL, Case
 from message_cases import base_of, core, hostile
 from reference.messages import norm_squared
@@ -164,6 +165,42 @@ def test_projectors_have_no_negative_inner_product(case: Case) -> None:
     traces = sent[:, weights == 1].sum(axis=1) / 2**12
     along = np.outer(traces, traces) / (weights == 1).sum()
     assert (gram / 2**24 - along).min() < -(2**20)
+
+
+@pytest.mark.parametrize(
+    ("space", "orders", "length", "slack"),
+    [
+        (curvedp.Sphere, range(90_000, 91_000), 2**24, 8),
+        (curvedp.Projective, range(900, 1000), 2**12, 4),
+    ],
+)
+def test_rounding_never_makes_a_good_record_too_long(
+    space: Callable[..., Any], orders: range, length: int, slack: int
+) -> None:
+    """Equal entries that are all rounded up: control: without room for it they are too long."""
+
+    def is_too_long(order: int) -> bool:
+        return order * round((length - slack) / order**0.5) ** 2 > length**2
+
+    order = next(filter(is_too_long, orders))
+    kernels = space(order - 1).kernels
+    sent = core().MessageSums(kernels, np.full((1, order), order**-0.5), None).start()
+    add, _, unit, weights = core().start_bound(kernels)
+    assert (0.98 * add) ** 2 < norm_squared(sent, weights) <= add**2
+    assert unit > 0.4 * add
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["so:33", "unitary:16", "torus:1000", "kendall:60", "grassmann:60:30", "grassmann:60:59"],
+)
+def test_large_points_are_almost_as_long_as_their_bound(spec: str) -> None:
+    space = curvedp.as_manifold(spec)
+    points = space.random_point(20, rng=np.random.default_rng(12)).reshape(20, -1)
+    add, _, _, weights = core().start_bound(space.kernels)
+    for point in points:
+        sent = core().MessageSums(space.kernels, point[None], None).start()
+        assert (0.98 * add) ** 2 < norm_squared(sent, weights) <= add**2
 
 
 def test_bounds_are_above_their_squares_by_less_than_their_rounding() -> None:

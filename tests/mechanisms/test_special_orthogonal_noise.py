@@ -20,7 +20,7 @@ from mechanism_cases import draw
 
 N = 4000
 #: Releases of higher orders, which take a millisecond each.
-FEWER = 2000
+FEWER = 2500
 HAAR = 150_000
 SCALES = [(2, 0.7), (3, 0.8), (4, 0.9), (5, 1.2), (6, 1.6), (4, 5.0), (7, 2.5)]
 

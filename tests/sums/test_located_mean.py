@@ -54,7 +54,7 @@ def test_the_mean_is_found_within_a_few_expected_errors(spec: str) -> None:
     error = float(space.dist(release.value, exact))
     assert error < 5.0 * release.expected_error
     assert release.expected_error < 0.5 * SPACES[spec]
-    assert release.count == pytest.approx(800, abs=6.0 * release.count_deviation)
+    assert release.n_points == pytest.approx(800, abs=6.0 * release.n_points_error)
     assert 0.4 * SPACES[spec] < release.spread < 2.5 * SPACES[spec]
 
 
@@ -101,7 +101,7 @@ def test_records_that_are_no_points_are_counted_out_and_said() -> None:
     records[:300] = np.nan
     with pytest.warns(CoverageWarning, match="no points of sphere:2"):
         release = cdp.frechet_mean(records, cdp.Sphere(2), cdp.GDP(1.0))
-    assert release.count == pytest.approx(700, abs=6.0 * release.count_deviation)
+    assert release.n_points == pytest.approx(700, abs=6.0 * release.n_points_error)
     assert float(cdp.Sphere(2).dist(release.value, center)) < 0.1
     assert "no points of sphere:2" in release.report().replace("\n", " ")
 
@@ -215,8 +215,8 @@ def test_the_number_of_records_is_protected_and_counted() -> None:
     release = cdp.frechet_mean(records, cdp.Sphere(2), ADD_REMOVE, ledger=ledger)
     assert release.found
     assert release.guarantee == ADD_REMOVE
-    assert release.n == round(release.count)
-    assert release.count == pytest.approx(1234, abs=6.0 * release.count_deviation)
+    assert release.n == round(release.n_points)
+    assert release.n_points == pytest.approx(1234, abs=6.0 * release.n_points_error)
     assert float(cdp.Sphere(2).dist(release.value, center)) < 0.05
     assert "1234" not in release.report() + release.to_json() + repr(release)
     (entry,) = ledger.entries
@@ -238,7 +238,7 @@ def test_no_number_of_records_raises_where_it_is_protected(spec: str, n: int) ->
     records = _records(spec, 10)[0][:n]
     release = cdp.frechet_mean(records, as_manifold(spec), ADD_REMOVE)
     assert not release.found
-    assert abs(release.count) < 6.0 * release.count_deviation + 3.0
+    assert abs(release.n_points) < 6.0 * release.n_points_error + 3.0
     release.report()
 
 
@@ -251,9 +251,9 @@ def test_groups_have_counts_of_their_own() -> None:
     assert list(releases.keys()) == ["b", "empty", "a"]
     for name, n in (("a", 300), ("b", 500), ("empty", 0)):
         own = releases[name]
-        assert own.count == pytest.approx(n, abs=6.0 * own.count_deviation)
+        assert own.n_points == pytest.approx(n, abs=6.0 * own.n_points_error)
         assert own.found == (n > 0)
-    assert releases.n.tolist() == [max(1, round(own.count)) for own in releases]
+    assert releases.n.tolist() == [max(1, round(own.n_points)) for own in releases]
     for text in (releases.report(), repr(releases), releases._repr_html_()):
         assert "unasked" not in text
         assert "300" not in text
@@ -265,7 +265,7 @@ def test_persons_of_public_groups_count_once() -> None:
     how = {"groups": labels, "units": persons, "keys": ["a", "b"]}
     releases = cdp.frechet_mean(records, cdp.Sphere(2), ADD_REMOVE, **how)
     for own in releases:
-        assert own.count == pytest.approx(100, abs=6.0 * own.count_deviation)
+        assert own.n_points == pytest.approx(100, abs=6.0 * own.n_points_error)
 
 
 def test_labels_that_occur_would_tell_who_is_there() -> None:
@@ -279,10 +279,14 @@ def test_labels_that_occur_would_tell_who_is_there() -> None:
         cdp.frechet_mean(records, cdp.Sphere(2), ADD_REMOVE, groups=labels, keys=["a", "a"])
 
 
-def test_a_ball_is_no_answer_to_adding_a_record() -> None:
+def test_with_a_ball_a_guess_of_the_number_is_needed() -> None:
     ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
-    with pytest.raises(cdp.errors.ConversionError, match="mean without a ball"):
-        cdp.frechet_mean(np.tile(ball.center, (200, 1)), ball, ADD_REMOVE)
+    records = np.tile(ball.center, (200, 1))
+    with pytest.raises(TypeError, match="n_guess"):
+        cdp.frechet_mean(records, ball, ADD_REMOVE)
+    assert cdp.frechet_mean(records, ball, ADD_REMOVE, n_guess=150).count is not None
+    with pytest.raises(ValueError, match="no ball is given"):
+        cdp.frechet_mean(records, cdp.Sphere(2), ADD_REMOVE, n_guess=150)
 
 
 def test_a_secret_draws_other_noise_for_another_relation(tmp_path: Path) -> None:
@@ -293,8 +297,8 @@ def test_a_secret_draws_other_noise_for_another_relation(tmp_path: Path) -> None
     np.testing.assert_array_equal(one.value, again.value)
     other = cdp.frechet_mean(records, cdp.Euclidean(3), cdp.GDP(1.0), secret=secret)
     # one noise at two scales would give the exact count away
-    first, second = (own.count - 1000 for own in (one, other))
-    assert first != second * one.count_deviation / other.count_deviation
+    first, second = (own.n_points - 1000 for own in (one, other))
+    assert first != second * one.n_points_error / other.n_points_error
 
 
 def test_no_name_of_a_person_raises_where_who_is_there_is_protected() -> None:
@@ -304,7 +308,7 @@ def test_no_name_of_a_person_raises_where_who_is_there_is_protected() -> None:
     strange[:40:4] = [None, np.nan, 1.5, [1], {}, "person 9", object(), b"x", (None,), pd.NaT]
     for own in (names, strange):
         release = cdp.frechet_mean(records, cdp.Sphere(2), ADD_REMOVE, units=own)
-        assert release.count == pytest.approx(300, abs=6.0 * release.count_deviation + 12)
+        assert release.n_points == pytest.approx(300, abs=6.0 * release.n_points_error + 12)
         assert float(cdp.Sphere(2).dist(release.value, center)) < 0.1
     none = cdp.frechet_mean(records[:0], cdp.Sphere(2), ADD_REMOVE, units=names[:0])
     assert not none.found
@@ -319,4 +323,4 @@ def test_records_of_a_person_in_more_groups_than_was_said_are_left_out() -> None
         releases = cdp.frechet_mean(records, cdp.Sphere(2), ADD_REMOVE, groups_per_unit=most, **how)
         sizes = [300.0 if number < most else 0.0 for number in range(3)]
         for own, n in zip(releases, sizes, strict=True):
-            assert own.count == pytest.approx(n, abs=6.0 * own.count_deviation)
+            assert own.n_points == pytest.approx(n, abs=6.0 * own.n_points_error)

@@ -69,6 +69,7 @@ class Density(EachGroup[DensityRelease]):
     """
 
     title: ClassVar[str] = "density of the records"
+    takes_unknown_n: ClassVar[bool] = True
     memory: ClassVar[float] = 8.0
 
     mesh: Nodes | None = None

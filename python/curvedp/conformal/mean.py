@@ -68,6 +68,7 @@ class ConformalMean(EachGroup[Release]):
     """
 
     title: ClassVar[str] = "conformal Fréchet mean"
+    takes_unknown_n: ClassVar[bool] = True
     stages: ClassVar[int] = 2
     memory: ClassVar[float] = 8.0
 

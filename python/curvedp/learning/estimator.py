@@ -24,6 +24,7 @@ from curvedp.learning._sklearn import (
     validate_data,
 )
 from curvedp.manifolds import Manifold
+from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
 from curvedp.privacy.statement import Statement
 from curvedp.statistics.call import CommonOptions
@@ -164,6 +165,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def _open(self, X: ArrayLike) -> FloatArray:
         """The records to fit, and the ball that later calls use, whatever becomes of `ball`."""
+        check_guarantee(self.guarantee)
         check = check_any_ball if self._takes_products else check_ball
         self._domain: Ball = check(self._ball_of(X))
         return self._read(X, reset=True)

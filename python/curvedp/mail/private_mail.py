@@ -23,7 +23,7 @@ from curvedp.mail.rows import as_rows
 from curvedp.manifolds import Euclidean
 from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret, Release
-from curvedp.statistics.call import CallOptions
+from curvedp.statistics.call import UnitOptions
 from curvedp.statistics.grouping import GroupsLike
 from curvedp.statistics.release import release_read
 from curvedp.statistics.releases import Releases
@@ -255,7 +255,7 @@ class PrivateMail(Conventions):
         method: str = "cell",
         n_cells: int | None = None,
         subset_size: int | None = None,
-        **call: Unpack[CallOptions],
+        **call: Unpack[UnitOptions],
     ) -> QueryRelease:
         """One private query among public anchors. Works unfitted.
 
@@ -316,7 +316,7 @@ class PrivateMail(Conventions):
         method: str = "cell",
         n_cells: int | None = None,
         subset_size: int | None = None,
-        **call: Unpack[CallOptions],
+        **call: Unpack[UnitOptions],
     ) -> Releases[Release]:
         """Many private queries, each with the guarantee of its own; a ledger pays for all or none.
 

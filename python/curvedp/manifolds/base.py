@@ -261,7 +261,7 @@ class Manifold(ABC):
     def read_records(
         self, value: ArrayLike, name: str = "records", *, least: int = 1
     ) -> FloatArray:
-        """Records, shape (n, *point_shape), whatever form they come in.
+        """Records, shape (n, *point_shape) with n >= least, whatever form they come in.
 
         Parameters
         ----------
@@ -269,17 +269,19 @@ class Manifold(ABC):
             Points, flat points or a shorter form of them; no value raises.
         name : str
             For messages.
-        least : int
-            Fewest records: 0 where their number is protected.
+        least : {0, 1}
+            With 0 an empty container of any dtype is no records.
 
         Raises
         ------
         ValueError, TypeError
-            For another shape or dtype, and for no record if there must be one.
+            For another shape or dtype, and for no record unless `least` is 0.
         """
+        if least == 0 and _is_empty(value):
+            shape = getattr(value, "shape", (0,))
+            columns = shape if len(shape) > 1 and 0 not in shape[1:] else (0, *self.point_shape)
+            return self._whole(np.empty(columns), name)
         array = self._numbers(value, name)
-        if array.shape == (0,) and least == 0:
-            return np.empty((0, *self.point_shape))
         if array.shape == self.point_shape and array.shape[1:] == (self.kernels.short_size,):
             array = array[:, None, :]  # rows of short forms, not one point
             points = self._complete(array.reshape(len(array), -1))
@@ -696,3 +698,11 @@ def _scalar(array: FloatArray) -> FloatArray:
     """A NumPy scalar in place of an array without axes."""
     result: FloatArray = array[()] if array.ndim == 0 else array
     return result
+
+
+def _is_empty(value: Any) -> bool:
+    """True for a container of nothing."""
+    try:
+        return len(value) == 0
+    except TypeError:  # it has no length
+        return False

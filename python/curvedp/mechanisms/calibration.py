@@ -38,8 +38,9 @@ def check_guarantee(
     if guarantee.neighbours not in served:
         raise ConversionError(
             f"{guarantee} cannot be met: noise is calibrated to replacing a record, with the "
-            'number of records public. Leave out neighbours="add-remove" if that number may be '
-            "known, or release a mean without a ball: frechet_mean(records, manifold, guarantee)"
+            "number of records public. The mean, the median, moments, k-means and the density of "
+            "one data set take it with n_guess, and a mean without a ball without one; elsewhere "
+            "leave out neighbours if that number may be known"
         )
     return guarantee
 

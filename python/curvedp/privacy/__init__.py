@@ -14,6 +14,7 @@ from curvedp.privacy.guarantees import (
 )
 from curvedp.privacy.ledger import Ledger, LedgerEntry
 from curvedp.privacy.provenance import Payment, Provenance
+from curvedp.privacy.record_count import RecordCount
 from curvedp.privacy.release import ASSUMPTIONS, Release
 from curvedp.privacy.secret import NoiseSecret
 from curvedp.privacy.statement import Statement
@@ -32,6 +33,7 @@ __all__ = [
     "Payment",
     "Provenance",
     "PureDP",
+    "RecordCount",
     "Release",
     "Statement",
     "Unproved",

@@ -358,6 +358,16 @@ class Guarantee:
         return kind(**rest)
 
 
+def with_relation(guarantee: Guarantee, neighbours: Neighbours) -> Guarantee:
+    """The same parameters for another relation: no implication, but another claim."""
+    return Guarantee.from_dict(guarantee.to_dict() | {"neighbours": neighbours})
+
+
+def adds_or_removes(guarantee: object) -> bool:
+    """True for a guarantee about adding or removing a record."""
+    return isinstance(guarantee, Guarantee) and guarantee.neighbours == "add-remove"
+
+
 def calibration_of(guarantee: Guarantee) -> dict[str, Any]:
     """Kind and parameters on which noise depends, for its keys.
 

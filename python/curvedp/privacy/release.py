@@ -22,12 +22,13 @@ from curvedp._displays import Shown, displayed
 from curvedp._html import card
 from curvedp._text import is_long, numbers, rounded_down, rounded_up
 from curvedp._validation import as_count, as_positive
-from curvedp.privacy.base import Guarantee
+from curvedp.privacy.base import Guarantee, adds_or_removes
 from curvedp.privacy.coverage import Coverage
 from curvedp.privacy.document import page
 from curvedp.privacy.guarantees import GDP, NO_GUARANTEE, PureDP, Unproved, compose
 from curvedp.privacy.implication import implies
 from curvedp.privacy.provenance import Provenance
+from curvedp.privacy.record_count import RecordCount
 from curvedp.privacy.registry import Product
 from curvedp.privacy.registry import entry as registry_entry
 from curvedp.privacy.statement import NOT_COUNTED, Statement, statement
@@ -208,6 +209,9 @@ class Release:
         How many records were points inside the ball, if they were counted; the guarantee covers it.
     uncounted : str or None
         Why they were not counted, where that is known.
+    count : RecordCount or None
+        The released number of records, where it is protected; `n` is then the number that was
+        used, which follows from it.
     """
 
     #: Where the function stands that draws it.
@@ -234,6 +238,7 @@ class Release:
     provenance: Provenance | None = None
     coverage: Coverage | None = None
     uncounted: str | None = None
+    count: RecordCount | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.guarantee, Guarantee):
@@ -254,6 +259,8 @@ class Release:
             raise TypeError("parts must be releases")
         if not isinstance(self.coverage, (Coverage, NoneType)):
             raise TypeError("coverage must be a Coverage or None")
+        if not isinstance(self.count, (RecordCount, NoneType)):
+            raise TypeError("count must be a RecordCount or None")
         if not isinstance(self.guarantee, Unproved):
             self._check_what_a_guarantee_rests_on()
             voids = sorted(_VOIDING & assumptions)
@@ -331,7 +338,7 @@ class Release:
             item = getattr(self, field.name)
             if isinstance(item, np.ndarray):
                 item = _encode(item)
-            elif isinstance(item, (Guarantee, Provenance, Coverage)):
+            elif isinstance(item, (Guarantee, Provenance, Coverage, RecordCount)):
                 item = item.to_dict()
             elif isinstance(item, frozenset):
                 item = sorted(item)
@@ -387,6 +394,8 @@ class Release:
             data["calibrated_to"] = Guarantee.from_dict(data["calibrated_to"])
         if data["coverage"] is not None:
             data["coverage"] = Coverage.from_dict(data["coverage"])
+        if data["count"] is not None:
+            data["count"] = RecordCount.from_dict(data["count"])
         if not isinstance(data["assumptions"], list):
             raise ValueError("assumptions must be a list of keys")
         data["assumptions"] = frozenset(data["assumptions"])
@@ -601,7 +610,8 @@ class Release:
             ("meaning", self.guarantee._promise),
             *self._way(),
             ("neighbouring", self._neighbouring()),
-            ("units" if self.units_by_name else "records", self._number()),
+            *([] if self.count is None else [("count", str(self.count))]),
+            ("units" if self.units_by_name else "records", self._used()),
             ("domain", self._domain()),
             (
                 "sensitivity",
@@ -616,10 +626,6 @@ class Release:
             ("calibration", self._calibration()),
             *([] if self.provenance is None else [("provenance", str(self.provenance))]),
         ]
-
-    def _number(self) -> str:
-        """The number of records, as far as it is public."""
-        return f"n = {self.n}"
 
     def _calibration(self) -> str:
         """The kind of calibration; "proved" only of what is."""
@@ -647,7 +653,9 @@ class Release:
         known = "not known" if self.expected_error is None else f"{self.expected_error:.6g}"
         default = "" if self.expected_error is None else "mean distance"
         limits = limits_of_error(self.statistic) or default
-        return f"{known} ({limits})" if limits else known
+        used = "" if self.count is None else "about the records that were used"
+        told = "; ".join(filter(None, (limits, used)))
+        return f"{known} ({told})" if told else known
 
     def _notes(self) -> list[str]:
         """Sentences on what is particular to this kind of release."""
@@ -664,6 +672,8 @@ class Release:
     def _way(self) -> list[tuple[str, str]]:
         if self.calibrated_to in (None, self.guarantee):
             return []
+        if self.count is not None:
+            return [("met by", f"a count, and noise for {self.calibrated_to}")]
         return [("met by", f"noise for {self.calibrated_to}, which implies it")]
 
     @property
@@ -684,7 +694,19 @@ class Release:
             what, counted = "all records of one unit", "units"
         if self.guarantee.neighbours == "replace":
             return f"replace {what}; the number of {counted} n is public"
-        return f"add or remove {what}; the number of {counted} is protected"
+        told = f"add or remove {what}; the number of {counted} is protected"
+        if self.count is None:
+            return told
+        return f"{told}. Replacing {what} is protected by {self.count.replacing}"
+
+    def _used(self) -> str:
+        """The number of records, or what became of an unknown number."""
+        if self.count is None:
+            return f"n = {self.n}"
+        return (
+            f"as of n = {self.n}, by the count: of more a random selection was used, to fewer "
+            "copies of the ball's centre were added"
+        )
 
 
 def statement_of(
@@ -746,7 +768,7 @@ def lines_of_parts(parts: Sequence[Release]) -> list[str]:
 def _added_up(guarantees: Sequence[Guarantee]) -> str:
     """The composition of guarantees of releases from one data set, if they are of one kind."""
     kinds = {type(guarantee) for guarantee in guarantees}
-    if len(guarantees) < 2 or len(kinds) > 1 or Unproved in kinds:
+    if len(guarantees) < 2 or len(kinds) > 1 or Unproved in kinds or adds_or_removes(guarantees[0]):
         return ""
     return f" (together {compose(*guarantees)})"
 

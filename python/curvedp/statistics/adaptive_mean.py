@@ -83,6 +83,7 @@ class AdaptiveMean(Calibrated[Release]):
     """
 
     title: ClassVar[str] = "adaptive Fréchet mean"
+    takes_unknown_n: ClassVar[bool] = True
     word: ClassVar[str | None] = "adaptive"
     memory: ClassVar[float] = 6.0
 

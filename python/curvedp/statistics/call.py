@@ -69,10 +69,16 @@ class CommonOptions(TypedDict, total=False):
     coverage: bool | None
 
 
-class CallOptions(CommonOptions, total=False):
-    """Keywords of every statistic; see `frechet_mean`."""
+class UnitOptions(CommonOptions, total=False):
+    """Keywords of every statistic of a public number of records; see `frechet_mean`."""
 
     units: GroupsLike
+
+
+class CallOptions(UnitOptions, total=False):
+    """Keywords of every statistic; see `frechet_mean`."""
+
+    n_guess: int | None
 
 
 class Statistic(abc.ABC, Generic[Result]):
@@ -96,6 +102,9 @@ class Statistic(abc.ABC, Generic[Result]):
     served: ClassVar[tuple[Neighbours, ...]] = ("replace",)
     #: True if `coverage` may count which of its records are points inside the ball.
     counted: ClassVar[bool] = True
+    #: True if it is released, too, where the number of records is protected: it takes nothing
+    #: beside the points, has no parts, and its release is a `Release`.
+    takes_unknown_n: ClassVar[bool] = False
     #: Memory that it takes, in sizes of the records: measured and rounded up.
     memory: ClassVar[float] = 2.0
 
@@ -608,13 +617,15 @@ class Call:
         groups: int | None,
         seed: int | None = None,
         timing: Timing = "prompt",
+        whole: Guarantee | None = None,
     ) -> Provenance:
         """Takes what all releases cost from the ledger, before any noise is drawn.
 
-        `groups` is their number; None for one data set.
+        `groups` is their number; None for one data set. `whole` is what they promise together with
+        others, if there are any.
         """
         label = self.statistic.title if groups is None else self.label(groups)
-        entry = pay(ledger, self._cost(seed), label)
+        entry = pay(ledger, self._cost(seed, whole), label)
         return Provenance.now(ledger, entry, steady=timing == "steady")
 
     def check_budget(self, ledger: Ledger | None) -> None:
@@ -622,11 +633,12 @@ class Call:
         if ledger is not None:
             ledger.check(self._cost(None))
 
-    def _cost(self, seed: int | None) -> Guarantee:
+    def _cost(self, seed: int | None, whole: Guarantee | None = None) -> Guarantee:
         """Guarantee of all releases, which a ledger charges."""
         claimed = self.statistic.promise(self)
-        whole = claimed if isinstance(claimed, Unproved) else self.total
-        return self.promise(whole, seed)
+        if not isinstance(claimed, Unproved):
+            claimed = self.total if whole is None else whole
+        return self.promise(claimed, seed)
 
     def label(self, groups: int) -> str:
         """A ledger's name for the releases of so many groups."""

@@ -70,6 +70,7 @@ class Mean(Calibrated[MeanRelease]):
     """
 
     title: ClassVar[str] = "Fréchet mean"
+    takes_unknown_n: ClassVar[bool] = True
     word: ClassVar[str | None] = "mean"
 
     mechanism: str | type[Mechanism] | None = None
@@ -244,6 +245,7 @@ def frechet_mean(
     progress: Progress = False,
     timing: Timing = "prompt",
     coverage: bool | None = None,
+    n_guess: int | None = None,
 ) -> MeanRelease | LocatedMeanRelease | Releases[MeanRelease] | Releases[LocatedMeanRelease]:
     """Release the Fréchet mean of records under differential privacy.
 
@@ -261,7 +263,8 @@ def frechet_mean(
         public ball: GDP, ZCDP and ApproxDP serve that. A list follows the order of the
         groups' labels, see `Releases`.
     guarantee : PureDP, ApproxDP, ZCDP or GDP
-        Guarantee of the release (of each group) when one unit's records are replaced.
+        Guarantee of the release (of each group) when one unit's records are replaced; with
+        neighbours="add-remove" when they are added or removed, see `n_guess`.
     groups : array-like, optional
         The label of each record's group, shape (n,): texts, integers, dates or anything else with
         exact equality, also as an Arrow array or a Series. Or offsets, shape (groups + 1,), from 0
@@ -308,6 +311,12 @@ def frechet_mean(
         them as `coverage`, and a `CoverageWarning` says what they tell. By default (None) this is
         left out where the numbers would err by more than n/10, which the report says; True insists
         on it, False never counts. Groups share one count. See docs/proofs/coverage.md.
+    n_guess : int, optional
+        A public guess of the number of records, for a guarantee with neighbours="add-remove", which
+        protects that number: it is released as `count` with a share of the guarantee, and the mean
+        is that of a random selection of so many records, or of all and copies of the centre. A
+        wrong guess costs accuracy alone. For one data set, without `secret`, `coverage` and
+        "steady" time.
 
     Returns
     -------
@@ -355,6 +364,7 @@ def frechet_mean(
         progress=progress,
         timing=timing,
         coverage=coverage,
+        n_guess=n_guess,
     )
 
 

@@ -214,6 +214,7 @@ class GeometricMedian(EachGroup[Release]):
     """
 
     title: ClassVar[str] = "geometric median"
+    takes_unknown_n: ClassVar[bool] = True
     word: ClassVar[str | None] = "median"
     memory: ClassVar[float] = 6.0
 

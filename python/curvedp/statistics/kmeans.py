@@ -131,6 +131,7 @@ class KMeans(EachGroup[KMeansRelease]):
     """
 
     title: ClassVar[str] = "k-means"
+    takes_unknown_n: ClassVar[bool] = True
     word: ClassVar[str | None] = "k-means"
     takes_units: ClassVar[bool] = True
 

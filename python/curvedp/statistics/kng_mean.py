@@ -83,6 +83,7 @@ class KNGMean(EachGroup[Release]):
     """
 
     title: ClassVar[str] = "Fréchet mean"
+    takes_unknown_n: ClassVar[bool] = True
     word: ClassVar[str | None] = "kng"
 
     tau: float | None = None

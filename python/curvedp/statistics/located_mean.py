@@ -71,7 +71,7 @@ class LocatedMeanRelease(Release):
     found : bool
         False where no mean was found; `value` is NaN then, and `reason` says why.
     reason : str or None
-    count, count_deviation : float
+    n_points, n_points_error : float
         Number of records that are points, as counted, and its standard deviation.
     clip_level : float
         Distance from the last point at which logarithms were clipped.
@@ -99,14 +99,14 @@ class LocatedMeanRelease(Release):
     >>> sphere = cdp.Sphere(2)
     >>> X = sphere.project([0.0, 0.0, 1.0] + 0.1 * np.random.default_rng(0).normal(size=(900, 3)))
     >>> mean = cdp.frechet_mean(X, sphere, cdp.GDP(mu=1.0))
-    >>> mean.found, bool(abs(mean.count - 900) < 60), mean.ball.radius < 0.5
+    >>> mean.found, bool(abs(mean.n_points - 900) < 60), mean.ball.radius < 0.5
     (True, True, True)
     """
 
     found: bool
     reason: str | None
-    count: float
-    count_deviation: float
+    n_points: float
+    n_points_error: float
     clip_level: float
     within: float
     noise: float
@@ -152,27 +152,27 @@ class LocatedMeanRelease(Release):
             ("sums", f"{self.blocks} blocks, {self.rounds} rounds; mu spent {self.spent:.6g}"),
         ]
 
-    def _number(self) -> str:
-        return super()._number() if self._is_n_public else f"{self.n}, as counted"
+    def _used(self) -> str:
+        return super()._used() if self._is_n_public else f"{self.n}, as counted"
 
     @property
     def _is_n_public(self) -> bool:
         return self.guarantee.neighbours == "replace"
 
     def _count(self) -> tuple[str, str]:
-        error = f"(standard deviation {self.count_deviation:.2g})"
-        return "count", f"{self.count:.0f} records that are points {error}"
+        error = f"(standard deviation {self.n_points_error:.2g})"
+        return "count", f"{self.n_points:.0f} records that are points {error}"
 
     @property
     def doubt(self) -> str | None:
         """A sentence where the count tells of records that are no points."""
-        missing = self.n - self.count if self._is_n_public else 0.0
-        if not missing > NOT_POINTS * self.count_deviation:
+        missing = self.n - self.n_points if self._is_n_public else 0.0
+        if not missing > NOT_POINTS * self.n_points_error:
             return None
         return (
             f"about {min(missing, self.n):.0f} of {self.n} records are no points of "
             f"{self.manifold} (standard "
-            f"deviation {self.count_deviation:.2g}): check their format. They were left out."
+            f"deviation {self.n_points_error:.2g}): check their format. They were left out."
         )
 
     def _warnings(self) -> tuple[str, ...]:
@@ -364,8 +364,8 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
             **vars(released),
             found=not missing,
             reason=missing[0].reason if missing else None,
-            count=count.count,
-            count_deviation=count.count_deviation,
+            n_points=count.count,
+            n_points_error=count.count_deviation,
             clip_level=_joint(space, [own.radius for own in found]),
             within=min(own.within for own in found),
             noise=_joint(space, [own.noise for own in found]),

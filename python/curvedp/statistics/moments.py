@@ -184,6 +184,7 @@ class FourthMoment(Moment):
     """
 
     title: ClassVar[str] = "fourth moment of the distance"
+    takes_unknown_n: ClassVar[bool] = True
     word: ClassVar[str | None] = "fourth-moment"
     column: ClassVar[str] = "fourth"
     power: ClassVar[int] = 4
@@ -272,6 +273,7 @@ class LogCovariance(_MatrixMoment):
     """
 
     title: ClassVar[str] = "covariance of the logarithms"
+    takes_unknown_n: ClassVar[bool] = True
     word: ClassVar[str | None] = "covariance"
     column: ClassVar[str] = "covariance"
 
@@ -298,6 +300,7 @@ class MeanHessian(_MatrixMoment):
     """
 
     title: ClassVar[str] = "mean Hessian of the squared distance"
+    takes_unknown_n: ClassVar[bool] = True
     word: ClassVar[str | None] = "hessian"
     column: ClassVar[str] = "hessian"
     power: ClassVar[int] = 0

@@ -56,6 +56,7 @@ class OfFactors(Calibrated[Release]):
     """
 
     title: ClassVar[str] = "statistic of factors"
+    takes_unknown_n: ClassVar[bool] = True
     takes_units: ClassVar[bool] = True
 
     of_factor: Calibrated[Any]

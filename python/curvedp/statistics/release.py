@@ -5,21 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp._guard import warn_of_paid
 from curvedp._validation import FloatArray, as_count
-from curvedp.domain import Ball
+from curvedp.domain import Ball, WholeSpace
 from curvedp.errors import CoverageWarning, ExistenceError, LedgerError
 from curvedp.manifolds import Manifold
 from curvedp.privacy import GDP, ApproxDP, Guarantee, Ledger, NoiseSecret, PureDP, Release
-from curvedp.privacy.base import Neighbours
+from curvedp.privacy.base import adds_or_removes
 from curvedp.privacy.coverage import Coverage
 from curvedp.privacy.payment import charged, settle
-from curvedp.privacy.provenance import Payment
+from curvedp.privacy.provenance import Payment, Provenance
 from curvedp.privacy.secret import fingerprint_of
 from curvedp.statistics.call import (
     Call,
@@ -28,6 +28,7 @@ from curvedp.statistics.call import (
     Progress,
     Result,
     Statistic,
+    UnitOptions,
     as_balls,
     check_timing,
     reporter,
@@ -37,6 +38,7 @@ from curvedp.statistics.grouping import Grouping, GroupsLike, Offsets
 from curvedp.statistics.paid import Paid
 from curvedp.statistics.public_time import KINDS, Timing, at_public_time
 from curvedp.statistics.releases import Releases
+from curvedp.statistics.unknown_n import release_counted
 
 
 def release(
@@ -73,6 +75,8 @@ def release(
     records_per_unit, groups_per_unit, keys, skip_small, ledger, secret, seed, progress, timing, \
     coverage
         As in `frechet_mean`.
+    n_guess : int, optional
+        As in `frechet_mean`.
 
     Returns
     -------
@@ -94,11 +98,26 @@ def release(
     >>> found.value.shape
     (2, 2, 2)
     """
-    space = as_balls(ball)[0].manifold
-    is_public = check_relation_of(guarantee) == "replace"
+    domain = as_balls(ball)[0]
+    is_whole = isinstance(domain, WholeSpace)
+    if check_statistic(statistic).takes_unknown_n and adds_or_removes(guarantee) and not is_whole:
+        read_beside(statistic, 0, covariate=covariate, labels=labels)
+        own = cast(Ball | Sequence[Ball], ball)
+        found: Result = release_counted(
+            release_read, statistic, records, own, guarantee, groups=groups, **call
+        )
+        return found
+    if call.get("n_guess") is not None:
+        raise ValueError(
+            "n_guess belongs to a guarantee with neighbours='add-remove' and one of the statistics "
+            "that serve it: leave it out where the number of records is public, or no ball is given"
+        )
+    space = domain.manifold
+    is_public = not adds_or_removes(guarantee)
     data = space.read_records(records, least=1 if is_public else 0)
     beside = read_beside(check_statistic(statistic), len(data), covariate=covariate, labels=labels)
-    return release_read(statistic, data, ball, guarantee, beside=beside, groups=groups, **call)
+    how = cast(UnitOptions, {name: own for name, own in call.items() if name != "n_guess"})
+    return release_read(statistic, data, ball, guarantee, beside=beside, groups=groups, **how)
 
 
 def release_read(
@@ -120,8 +139,12 @@ def release_read(
     timing: Timing = "prompt",
     units: GroupsLike = None,
     coverage: bool | None = None,
+    paid: Provenance | None = None,
 ) -> Result | Releases[Result]:
-    """`release` of records that were read already, and of the numbers beside them."""
+    """`release` of records that were read already, and of the numbers beside them.
+
+    `paid` is where a call comes from that was paid before, and whose parameters were checked.
+    """
     call = Call(
         statistic=statistic if units is None else statistic.with_units(),
         balls=as_balls(ball),
@@ -160,17 +183,18 @@ def release_read(
     total = int(numbers_of(sizes).sum())
     call, designs, uncounted = counted(call, sizes, coverage, total, alone=not is_grouped)
     keys, given = call.keys(secret, seed), statistic.given_points(call, grouping.labels)
-    call.warn_of_noise(designs, numbers_of(sizes))
-    largest = int(grouping.n.max(initial=0))
-    call.ask_for_memory(
-        data.nbytes, largest, by_unit=unit_ends is not None, timing=timing, groups=count
-    )
+    if paid is None:
+        call.warn_of_noise(designs, numbers_of(sizes))
+        largest = int(grouping.n.max(initial=0))
+        call.ask_for_memory(
+            data.nbytes, largest, by_unit=unit_ends is not None, timing=timing, groups=count
+        )
     if secret is not None:
         units_of = () if unit_ends is None else (grouping.arranged(np.arange(len(data))), unit_ends)
         secret._bind(fingerprint_of([data, *(() if beside is None else (beside,)), *units_of]))
-    provenance = call.pay(ledger, count if is_grouped else None, seed, timing)
+    provenance = paid or call.pay(ledger, count if is_grouped else None, seed, timing)
     with charged(ledger):
-        paid = Paid(
+        ready = Paid(
             call=call,
             records=grouping.arranged(data),
             offsets=grouping.offsets,
@@ -190,17 +214,17 @@ def release_read(
         )
 
         def answer(
-            paid: Paid,
+            own: Paid,
         ) -> tuple[Result | Releases[Result], Coverage | None, Guarantee | None]:
-            ready = paid.by_unit()
-            found = statistic.release(ready if secret is None else ready.salted())
+            by_unit = own.by_unit()
+            found = statistic.release(by_unit if secret is None else by_unit.salted())
             spent = statistic.spent(found)
-            return found if is_grouped else statistic.result(found, 0), paid.coverage(), spent
+            return found if is_grouped else statistic.result(found, 0), own.coverage(), spent
 
         if timing == "prompt":
-            released, of_ball, spent = answer(paid)
+            released, of_ball, spent = answer(ready)
         else:
-            released, of_ball, spent = at_public_time(answer, map(paid.rehearsed, KINDS), paid)
+            released, of_ball, spent = at_public_time(answer, map(ready.rehearsed, KINDS), ready)
         if ledger is not None and spent is not None:
             settle_release(released, ledger, spent)
         whole: Result | Releases[Result] = with_coverage(released, of_ball, uncounted)
@@ -222,11 +246,6 @@ def settle_release(released: Any, ledger: Ledger, spent: Guarantee) -> None:
     if entry is not None:
         payment = Payment.of(ledger, entry)
         object.__setattr__(released, "provenance", replace(made, payment=payment))
-
-
-def check_relation_of(guarantee: Guarantee) -> Neighbours:
-    """The neighbouring relation of what shall be a guarantee."""
-    return guarantee.neighbours if isinstance(guarantee, Guarantee) else "replace"
 
 
 def grouped(

@@ -219,6 +219,7 @@ class Variance(Calibrated[VarianceRelease]):
     """
 
     title: ClassVar[str] = "Fréchet variance"
+    takes_unknown_n: ClassVar[bool] = True
     word: ClassVar[str | None] = "variance"
 
     within: float | None = None

@@ -75,19 +75,14 @@ pub(super) fn root_up(square: u128) -> f64 {
     up as f64 / (1_u64 << shift) as f64
 }
 
-/// The number of bins, if it is allowed.
-pub fn most_bins(bins: usize) -> Result<usize, Error> {
-    if (1..=MOST_BINS).contains(&bins) {
-        return Ok(bins);
-    }
-    Err(Error::Parameter { name: "bins", allowed: "1 to 4096", value: bins as f64 })
-}
-
 /// 2^20 C(2k, k)/4^k, rounded to integers: the first column of the lower triangular Toeplitz matrix whose square is
 /// that of all prefix sums. Column j is the same, j entries further down and cut.
 pub fn square_root_column(bins: usize) -> Result<Vec<i64>, Error> {
+    if !(1..=MOST_BINS).contains(&bins) {
+        return Err(Error::Parameter { name: "bins", allowed: "1 to 4096", value: bins as f64 });
+    }
     let mut exact = f64::from(COLUMN_BITS).exp2();
-    let column = (0..most_bins(bins)?).map(|k| {
+    let column = (0..bins).map(|k| {
         if k > 0 {
             exact *= (2 * k - 1) as f64 / (2 * k) as f64;
         }

@@ -17,7 +17,7 @@ mod tests;
 use std::ops::Range;
 use std::sync::Arc;
 
-pub use bound::{ROUND_BOUND, most_bins, square_root_column, tail_bound};
+pub use bound::{ROUND_BOUND, square_root_column, tail_bound};
 pub use point::start_point;
 pub use scale::SCALE_BINS;
 pub use start::{Columns, Start, StartBound, start_bound};
@@ -71,7 +71,7 @@ impl MessageSums {
     /// Points embedded in Euclidean space, see [`Start`]; None where there is no such message.
     pub fn start(&self, interrupt: Interrupt) -> Result<Option<Vec<i64>>, Error> {
         let start = self.manifold.start();
-        let Some(limit) = start.limit() else { return Ok(None) };
+        let Some(limit) = start.limit()? else { return Ok(None) };
         self.sum(&limit, start.message_size(), interrupt, |i, out| {
             start.write(self.point(i), out);
             true

@@ -18,8 +18,7 @@ pub type Found = (Vec<f64>, f64, usize);
 /// finite, or stands for none, gives the manifold's origin, decided by 0.
 pub fn start_point(manifold: &dyn Manifold, sum: &[f64]) -> Result<Found, Error> {
     let start = manifold.start();
-    let wanted = start.message_size();
-    if wanted == 0 || sum.len() != wanted {
+    if start.limit()?.is_none() || sum.len() != start.message_size() {
         let allowed = "that of a start message";
         let value = sum.len() as f64;
         return Err(Error::Parameter { name: "the number of entries", allowed, value });
@@ -36,8 +35,8 @@ pub fn start_point(manifold: &dyn Manifold, sum: &[f64]) -> Result<Found, Error>
     let found = (largest > 0.0 && sum.iter().all(|x| x.is_finite()))
         .then(|| sum.iter().map(|x| x / largest).collect::<Vec<f64>>())
         .and_then(|sum| decided(manifold, &start, &sum))
-        .filter(|(point, signal)| signal.is_finite() && point.iter().all(|x| x.is_finite()))
-        .map(|(point, signal)| (point, signal * largest));
+        .map(|(point, signal)| (point, signal * largest))
+        .filter(|(point, signal)| signal.is_finite() && point.iter().all(|x| x.is_finite()));
     let (point, signal) = found.unwrap_or_else(|| (manifold.origin(), 0.0));
     Ok((point, signal, size))
 }

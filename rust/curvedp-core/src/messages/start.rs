@@ -71,6 +71,9 @@ pub struct StartBound {
     pub weights: Vec<i64>,
 }
 
+/// Largest order of projectors, whose eigenvectors take minutes there.
+const MOST_ORDER: usize = 1000;
+
 /// Bits of the length of a direction.
 const LENGTH_BITS: usize = 24;
 
@@ -85,7 +88,7 @@ fn direction_scale(entries: usize) -> f64 {
 }
 
 /// Of the columns of projectors: below 2^12, so that those of norm 1 become matrices of norm 2^24. With E the rounding
-/// of W = s B + E, |W^T W| <= s^2 sqrt k + s |E| 2 + |E|^2, |E|^2 <= n k/4, which is at most 2^24 sqrt k for
+/// of W = s B + E, |W^T W| <= s^2 sqrt k + 2 s |E| + |E|^2, |E|^2 <= n k/4, which is at most 2^24 sqrt k for
 /// (s + sqrt(n)/2)^2 + n sqrt(k)/4 <= 2^24: s leaves out sqrt n + 4, and n and k are at most 1000 where k > 1.
 fn column_scale(entries: usize) -> f64 {
     scale(LENGTH_BITS / 2, 4, entries)
@@ -120,14 +123,19 @@ impl Start {
     }
 
     /// Largest squared length of a message; None if there is none.
-    pub(super) fn limit(&self) -> Option<Limit> {
+    pub(super) fn limit(&self) -> Result<Option<Limit>, Error> {
         let unit = 1_i128 << (2 * LENGTH_BITS);
         if let Self::Projector { order, rank, .. } = *self {
-            return Some(Limit { square: rank as i128 * unit, once: order });
+            if order > MOST_ORDER {
+                let (name, allowed) = ("the order of projectors", "at most 1000");
+                return Err(Error::Parameter { name, allowed, value: order as f64 });
+            }
+            return Ok(Some(Limit { square: rank as i128 * unit, once: order }));
         }
-        let (entries, square) = self.vector()?;
-        let constant = i128::from(constant(square));
-        Some(Limit { square: square as i128 * unit + constant * constant, once: entries + 1 })
+        Ok(self.vector().map(|(entries, square)| {
+            let constant = i128::from(constant(square));
+            Limit { square: square as i128 * unit + constant * constant, once: entries + 1 }
+        }))
     }
 
     /// The message of a point. Total: whatever the entries, it ends, and is checked by its limit.
@@ -206,17 +214,18 @@ fn hermitian_product(w: &[i64], order: usize, out: &mut [i64]) {
 
 /// The bounds of a manifold's start messages; None if it has none.
 ///
-/// *Vectors.* A message is (w, c) with |w| <= K, c = rint(K/2). Let a unit have the share f of its records valid: its
-/// mean is at most (f K, f c) long, part by part. Two such differ in square by at most
-/// (f + g)^2 K^2 + (|f - g| c + 1)^2, the 1 for rounding towards zero, which does not happen for f = g = 1. With
-/// u = 2 - f - g this is at most 4 K^2 - u K^2 (4 - 2 - 1/2 - ...) + 1, and u is 0 or at least 1/n: 2 K bounds it.
+/// *Vectors.* A message is (w, c) with |w| <= K, c = rint(K/2). The mean of a unit of which the share f of records is
+/// valid is at most (f K, f c) long, part by part, and rounding c towards zero moves it by less than 1, or not at all
+/// for f = 1. For another unit with the share g let u = 2 - f - g, so |f - g| <= u <= 2. The square of the difference is
+/// at most (2 - u)^2 K^2 + (u c + 1)^2 <= 4 K^2 - 2 u K^2 + 2 u c^2 + 2 u c + 1 <= 4 K^2 - u K^2 + 1. As u is 0, where
+/// nothing is rounded, or at least 1/n > 1/K^2, 2 K bounds the difference.
 ///
 /// *Projectors.* Without units inner products <W W^*, V V^*> = |W^* V|^2 are not negative, so |a - b|^2 <= 2 K^2. A
 /// mean of a unit's messages is so too, but for rounding towards zero: E, at most `lost` long, as each of its numbers is
 /// below 1. From <A - E, B - F> >= -|E| |B| - |A| |F| - |E| |F| follows |a - b|^2 <= 2 K^2 + 4 lost K + 2 lost^2.
 pub fn start_bound(manifold: &dyn Manifold) -> Result<Option<StartBound>, Error> {
     let start = manifold.start();
-    let Some(limit) = start.limit() else { return Ok(None) };
+    let Some(limit) = start.limit()? else { return Ok(None) };
     let square = limit.square.unsigned_abs();
     let mut weights = filled(1, start.message_size())?;
     weights[limit.once..].fill(2);

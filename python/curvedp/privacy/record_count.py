@@ -1,0 +1,67 @@
+"""A released number of records, where that number is protected."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from curvedp._text import rounded_up
+from curvedp.privacy.base import Guarantee
+
+__all__ = ["RecordCount"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordCount:
+    """The number of records with noise, and what the release promises besides it.
+
+    Attributes
+    ----------
+    value : int
+        Number of records, or of units where they are known by name, with integer noise; it may be
+        negative.
+    standard_error : float
+        Standard deviation of the noise.
+    guarantee : Guarantee
+        Of this number alone, for adding or removing a record; the release's own covers it.
+    replacing : Guarantee
+        Of the whole release for replacing a record, on which this number does not depend.
+
+    Examples
+    --------
+    >>> import numpy as np, curvedp as cdp
+    >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> rows, own = np.tile(ball.center, (600, 1)), cdp.GDP(2.0, neighbours="add-remove")
+    >>> mean = cdp.frechet_mean(rows, ball, own, n_guess=500)
+    >>> abs(mean.count.value - 600) < 40, str(mean.count.replacing)
+    (True, 'GDP(mu=1.98407)')
+    """
+
+    value: int
+    standard_error: float
+    guarantee: Guarantee
+    replacing: Guarantee
+
+    def __str__(self) -> str:
+        return f"{self.value} released (standard deviation {rounded_up(self.standard_error, 3)})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dictionary for JSON; `from_dict` reads it."""
+        own = {"guarantee": self.guarantee.to_dict(), "replacing": self.replacing.to_dict()}
+        return asdict(self) | own
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> RecordCount:
+        """Inverse of `to_dict`.
+
+        Raises
+        ------
+        ValueError
+            If it holds no number of records.
+        """
+        if type(data["value"]) is not int or not 0 < data["standard_error"] < math.inf:
+            raise ValueError("the number of records is damaged")
+        own = {name: Guarantee.from_dict(data[name]) for name in ("guarantee", "replacing")}
+        return cls(**{**data, **own})
