@@ -94,7 +94,7 @@ def test_records_without_a_person_are_left_out_where_persons_are_protected(kind:
     for odd in (None, math.nan, [1, 2], {}) if kind != "times" else (np.datetime64("NaT"),):
         labels[8], labels[9], labels[11] = odd, odd, odd
         release = cdp.frechet_mean(_north(600), SPHERE, PROTECTED, units=labels)
-        assert release.count == pytest.approx(299, abs=8.0 * release.count_deviation)
+        assert release.n_points == pytest.approx(299, abs=8.0 * release.n_points_error)
         with pytest.raises((TypeError, ValueError), match="units"):
             cdp.frechet_mean(_north(600), SPHERE, cdp.GDP(1.0), units=labels)
     labels[:] = odd
@@ -147,7 +147,7 @@ def test_persons_in_more_groups_than_was_said_count_in_the_first_ones(
         groups_per_unit=most,
     )
     for release, count in zip(releases, counts, strict=True):
-        assert release.count == pytest.approx(count, abs=8.0 * release.count_deviation)
+        assert release.n_points == pytest.approx(count, abs=8.0 * release.n_points_error)
 
 
 def test_no_records_at_all_may_come_as_an_empty_list() -> None:
