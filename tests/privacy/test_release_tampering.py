@@ -11,9 +11,9 @@ import pytest
 import curvedp as cdp
 
 
-def text() -> str:
+def text(guarantee: cdp.PureDP | cdp.GDP = cdp.PureDP(1.0)) -> str:  # noqa: B008 a constant
     ball = cdp.Ball(cdp.Sphere(2), [0.0, 0.0, 1.0], 0.5)
-    return cdp.frechet_mean(np.tile(ball.center, (20, 1)), ball, cdp.PureDP(1.0)).to_json()
+    return cdp.frechet_mean(np.tile(ball.center, (20, 1)), ball, guarantee).to_json()
 
 
 def changed(**fields: Any) -> str:
@@ -58,15 +58,70 @@ SMALLER = {
 @pytest.mark.parametrize("noise", MEETS, ids=str)
 def test_noise_implies_the_guarantee_beside_it(noise: Any) -> None:
     """And the control that what it just implies is read."""
-    claims = {"calibrated_to": noise.to_dict()}
+    own = json.loads(text(noise))
+
+    def claiming(kept: Any) -> Any:
+        return cdp.Release.from_json(json.dumps(own | {"guarantee": kept.to_dict()}))
+
     for kept in MEETS[noise]:
-        assert cdp.Release.from_json(changed(guarantee=kept.to_dict(), **claims)).n == 20
-        more = SMALLER[type(kept)](kept).to_dict()
+        assert claiming(kept).n == 20
         with pytest.raises(ValueError, match="does not imply the guarantee"):
-            cdp.Release.from_json(changed(guarantee=more, **claims))
+            claiming(SMALLER[type(kept)](kept))
     if isinstance(noise, cdp.GDP):
         with pytest.raises(ValueError, match="does not imply the guarantee"):
-            cdp.Release.from_json(changed(guarantee=cdp.PureDP(1e6).to_dict(), **claims))
+            claiming(cdp.PureDP(1e6))
+
+
+@pytest.mark.parametrize(
+    "guarantee", [cdp.PureDP(1.0), cdp.GDP(1.0), cdp.ApproxDP(1.0, 1e-6)], ids=str
+)
+@pytest.mark.parametrize("spec", ["sphere:2", "spd:2", "euclidean:3"])
+def test_a_mean_whose_numbers_do_not_make_its_guarantee_is_no_release(
+    spec: str, guarantee: Any
+) -> None:
+    ball = cdp.Ball(spec, cdp.as_manifold(spec).origin, 0.5)
+    records = np.tile(ball.center, (200, *[1] * ball.center.ndim))
+    data = json.loads(cdp.frechet_mean(records, ball, guarantee, coverage=False).to_json())
+    kind, own = data["calibrated_to"]["kind"], data["calibrated_to"]
+    stronger = {"PureDP": {"epsilon": 0.001}, "GDP": {"mu": 0.001}}[kind]
+    for edit, word in (
+        ({"n": 3}, "sensitivity is below"),
+        ({"n": 199}, "sensitivity is below"),
+        ({"records_per_unit": 2}, "sensitivity is below"),
+        ({"ball_radius": 0.6}, "sensitivity is below"),
+        ({"sensitivity": 0.9 * data["sensitivity"]}, "sensitivity is below"),
+        ({"scale": 0.9 * data["scale"]}, "noise does not imply"),
+        ({"guarantee": own | stronger, "calibrated_to": own | stronger}, "noise|no such noise"),
+    ):
+        with pytest.raises(ValueError, match=word):
+            cdp.Release.from_json(json.dumps(data | edit))
+    assert cdp.Release.from_json(json.dumps(data)).n == 200
+    more = data | {"scale": 1.1 * data["scale"]}
+    assert cdp.Release.from_json(json.dumps(more)).scale == more["scale"]
+
+
+WAYS: list[dict[str, Any]] = [
+    {},
+    {"coverage": False},
+    {"records_per_unit": 3},
+    {"units": np.arange(60) // 2},
+    {"groups": np.arange(60) % 2},
+    {"mechanism": "riemannian-laplace"},
+    {"mechanism": "tangent-gaussian"},
+]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+@pytest.mark.parametrize("spec", ["sphere:2", "spd:2", "hyperboloid:2", "torus:2", "rotations:3"])
+def test_every_mean_that_is_released_is_read(spec: str, way: dict[str, Any]) -> None:
+    """Control: also Laplace noise under Gaussian guarantees, and noise beside a count."""
+    ball = cdp.Ball(spec, cdp.as_manifold(spec).origin, 0.3)
+    records = np.tile(ball.center, (60, *[1] * ball.center.ndim))
+    pure = [] if way.get("mechanism") == "tangent-gaussian" else [cdp.PureDP(5.0)]
+    for guarantee in [*pure, cdp.GDP(2.0), cdp.ZCDP(2.0), cdp.ApproxDP(5.0, 1e-4)]:
+        found: Any = cdp.frechet_mean(records, ball, guarantee, **way)
+        found = found[0] if "groups" in way else found
+        assert cdp.Release.from_json(found.to_json()) == found
 
 
 def test_assumptions_cannot_be_spelled_so_that_the_seed_is_overlooked() -> None:

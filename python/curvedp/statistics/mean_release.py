@@ -4,19 +4,36 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from curvedp import sensitivity
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
+from curvedp.errors import ExistenceError
 from curvedp.manifolds import as_manifold
-from curvedp.privacy import Release
+from curvedp.mechanisms.base import Mechanism
+from curvedp.mechanisms.choice import MECHANISMS, ways_to_meet
+from curvedp.privacy import GDP, PureDP, Release, Unproved
 from curvedp.privacy.release import frozen_array, percent
 from curvedp.statistics.shrinkage import error_ratio, shrunk_points
 
 #: From this share of the error of `value` on, the report recommends `shrunk`.
 _WORTH = 0.9
+#: Relative room for numbers that other versions rounded otherwise.
+_ROOM = 1e-9
+
+
+@functools.lru_cache(maxsize=1024)
+def _needed_scale(kind: type[Mechanism], ball: Ball, moved: float, way: PureDP | GDP) -> float:
+    """Scale of the noise by which a mean that moves so far keeps a guarantee."""
+    try:
+        (own,) = ways_to_meet(way, kind)
+        return kind(ball, moved, own).scale
+    except (ExistenceError, TypeError) as error:
+        raise ValueError(f"there is no such noise: {error}") from None
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -52,6 +69,37 @@ class MeanRelease(Release):
         object.__setattr__(self, "unprojected", frozen_array(self.unprojected))
         object.__setattr__(self, "mean_square", float(self.mean_square))
         object.__setattr__(self, "strength", float(self.strength))
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Self:
+        """Inverse of `to_dict`; refuses noise that does not imply the guarantee beside it."""
+        found = super().from_dict(data)
+        if not isinstance(found.guarantee, Unproved):
+            found.check_noise()
+        return found
+
+    def check_noise(self) -> None:
+        """Refuse a sensitivity below that of so many records, and noise below what it needs.
+
+        Raises
+        ------
+        ValueError
+        """
+        least = sensitivity.frechet_mean(self._ball, self.n, records_per_unit=self.records_per_unit)
+        if self.sensitivity < least * (1 - _ROOM):
+            raise ValueError(
+                f"its sensitivity is below {least:.6g}, that of a mean of {self.n} records in its "
+                "ball"
+            )
+        kind = next((own for own in MECHANISMS.values() if own.name == self.mechanism), None)
+        if kind is None or self.calibrated_to is None:  # a mechanism of the user's own
+            return
+        moved = self.sensitivity + 2 * self.solver_tolerance
+        scale = _needed_scale(kind, self._ball, moved, self.calibrated_to)
+        if self.scale < scale * (1 - _ROOM):
+            raise ValueError(
+                f"its noise does not imply {self.calibrated_to}: that needs {scale:.6g}"
+            )
 
     @functools.cached_property
     def shrunk(self) -> FloatArray:
