@@ -326,6 +326,9 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_seeded_regions_are_reproducible_and_promise_nothing": "^(?!kendall)",
         "test_the_law_of_the_region_moves_with_an_isometry": None,
     },
+    "statistics/test_coverage.py": {
+        "test_mean_and_count_together_keep_the_guarantee_and_a_quarter_of_its_noise_does_not": None,
+    },
     "statistics/test_covering_ball.py": {
         "test_a_covering_ball_holds_its_points_and_hardly_more": "^(sphere:2|spd:2|torus:2)$",
     },
@@ -407,6 +410,7 @@ KEPT: dict[str, dict[str, str | None]] = {
     "statistics/test_two_samples.py": {
         "test_a_shift_is_found_in_dimension_406": None,
         "test_no_neighbour_moves_the_lead_further_than_its_sensitivity": "^1",
+        "test_power_is_that_of_the_test": None,
         "test_the_level_holds_at_every_size_and_dimension": "^6-sizes0-GDP",
         "test_the_released_gap_is_audited": None,
     },
