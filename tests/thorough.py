@@ -125,7 +125,7 @@ KEPT: dict[str, dict[str, str | None]] = {
     },
     "geometry/test_rounding_bound.py": {
         "test_the_rounding_error_of_the_gradient_stays_below_its_bound": (
-            "^(?!unitary:3|unitary:2-1.55)"
+            "^(?!grassmann:7|so:5|so:8|unitary:3|so:4-1.55|unitary:2-1.55)"
         ),
     },
     "geometry/test_unitary.py": {
@@ -271,6 +271,9 @@ KEPT: dict[str, dict[str, str | None]] = {
     "privacy/test_release.py": {
         "test_a_stored_release_of_any_kind_is_read_by_a_new_process": None,
     },
+    "privacy/test_unit_twin.py": {
+        "test_nothing_tells_of_one_persons_records": "-(array|frame|masked)$",
+    },
     "published/test_published_conformal.py": {
         "test_the_exact_density_of_the_factor_is_a_density": None,
     },
@@ -319,6 +322,7 @@ KEPT: dict[str, dict[str, str | None]] = {
     },
     "statistics/test_compare_means.py": {
         "test_regions_overlap_as_their_points_say": "2",
+        "test_the_region_of_the_difference_holds_it_about_as_often_as_its_level": None,
         "test_the_test_finds_means_that_differ_and_disjoint_regions_are_rarer": None,
         "test_the_test_rejects_equal_means_about_as_often_as_its_level": None,
     },
@@ -340,7 +344,7 @@ KEPT: dict[str, dict[str, str | None]] = {
     "statistics/test_frechet_mean_nonprivate.py": {
         "test_certificate_bounds_the_distance_to_the_exact_minimiser": "(sphere:2|spd:2)-0.1",
         "test_certificate_counts_the_rounding_of_the_mean_itself": (
-            "^(sphere|spd:2|kendall:4|hyperboloid)"
+            "^(sphere:2|spd:2|kendall:4|hyperboloid:2)-"
         ),
     },
     "statistics/test_frechet_mean_real_data.py": {
@@ -368,7 +372,7 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_no_neighbouring_data_set_moves_the_hessian_further_than_its_bound": "n=2",
     },
     "statistics/test_plain_twins.py": {
-        "test_groups_are_released_as_the_twin_releases_each": "^(?!(so|grass|corr).*tangent)",
+        "test_groups_are_released_as_the_twin_releases_each": "^(?!so|grass|corr|unitary|hpd)",
     },
     "statistics/test_planning.py": {
         "test_the_error_of_a_regression_is_the_planned_one": "GDP",
