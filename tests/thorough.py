@@ -128,7 +128,7 @@ KEPT: dict[str, dict[str, str | None]] = {
     },
     "geometry/test_rounding_bound.py": {
         "test_the_rounding_error_of_the_gradient_stays_below_its_bound": (
-            "^(?!unitary:3|unitary:2-1.55)"
+            "^(?!grassmann:7|so:5|so:8|unitary:3|so:4-1.55|unitary:2-1.55)"
         ),
     },
     "geometry/test_unitary.py": {
@@ -274,6 +274,9 @@ KEPT: dict[str, dict[str, str | None]] = {
     "privacy/test_release.py": {
         "test_a_stored_release_of_any_kind_is_read_by_a_new_process": None,
     },
+    "privacy/test_unit_twin.py": {
+        "test_nothing_tells_of_one_persons_records": "-(array|frame|masked)$",
+    },
     "published/test_published_conformal.py": {
         "test_the_exact_density_of_the_factor_is_a_density": None,
     },
@@ -322,12 +325,16 @@ KEPT: dict[str, dict[str, str | None]] = {
     },
     "statistics/test_compare_means.py": {
         "test_regions_overlap_as_their_points_say": "2",
+        "test_the_region_of_the_difference_holds_it_about_as_often_as_its_level": None,
         "test_the_test_finds_means_that_differ_and_disjoint_regions_are_rarer": None,
         "test_the_test_rejects_equal_means_about_as_often_as_its_level": None,
     },
     "statistics/test_confidence_region.py": {
         "test_seeded_regions_are_reproducible_and_promise_nothing": "^(?!kendall)",
         "test_the_law_of_the_region_moves_with_an_isometry": None,
+    },
+    "statistics/test_coverage.py": {
+        "test_mean_and_count_together_keep_the_guarantee_and_a_quarter_of_its_noise_does_not": None,
     },
     "statistics/test_covering_ball.py": {
         "test_a_covering_ball_holds_its_points_and_hardly_more": "^(sphere:2|spd:2|torus:2)$",
@@ -340,7 +347,7 @@ KEPT: dict[str, dict[str, str | None]] = {
     "statistics/test_frechet_mean_nonprivate.py": {
         "test_certificate_bounds_the_distance_to_the_exact_minimiser": "(sphere:2|spd:2)-0.1",
         "test_certificate_counts_the_rounding_of_the_mean_itself": (
-            "^(sphere|spd:2|kendall:4|hyperboloid)"
+            "^(sphere:2|spd:2|kendall:4|hyperboloid:2)-"
         ),
     },
     "statistics/test_frechet_mean_real_data.py": {
@@ -368,7 +375,7 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_no_neighbouring_data_set_moves_the_hessian_further_than_its_bound": "n=2",
     },
     "statistics/test_plain_twins.py": {
-        "test_groups_are_released_as_the_twin_releases_each": "^(?!(so|grass|corr).*tangent)",
+        "test_groups_are_released_as_the_twin_releases_each": "^(?!so|grass|corr|unitary|hpd)",
     },
     "statistics/test_planning.py": {
         "test_the_error_of_a_regression_is_the_planned_one": "GDP",
@@ -410,6 +417,7 @@ KEPT: dict[str, dict[str, str | None]] = {
     "statistics/test_two_samples.py": {
         "test_a_shift_is_found_in_dimension_406": None,
         "test_no_neighbour_moves_the_lead_further_than_its_sensitivity": "^1",
+        "test_power_is_that_of_the_test": None,
         "test_the_level_holds_at_every_size_and_dimension": "^6-sizes0-GDP",
         "test_the_released_gap_is_audited": None,
     },
