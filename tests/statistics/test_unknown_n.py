@@ -368,7 +368,7 @@ def test_stages_are_told_without_numbers(count_is, caplog):
     "options",
     [
         {"groups": ["a"] * 9},
-        {"groups": [0, 4, 9]},
+        {"groups": np.array([0, 4, 9])},
         {"groups_per_unit": 2, "units": list("aabbccdde")},
         {"secret": cdp.NoiseSecret(bytes(32))},
         {"timing": "steady"},

@@ -261,13 +261,16 @@ def _refuse_what_shows_n(options: dict[str, Any], ball: Ball | Sequence[Ball]) -
             "n_guess is needed to add or remove a record: a public guess of the number of records, "
             "made without a look at them. A wrong one costs accuracy alone"
         )
-    usual = {"groups": None, "groups_per_unit": 1, "secret": None, "timing": "prompt"}
-    for name, value in usual.items():
-        given = options.get(name, value)
-        if given is not None and given != value:
+    given = {
+        "groups": options["groups"] is not None,
+        "groups_per_unit": options.get("groups_per_unit", 1) != 1,
+        "secret": options.get("secret") is not None,
+        "timing": options.get("timing", "prompt") != "prompt",
+        "coverage": bool(options.get("coverage")),
+    }
+    for name, is_given in given.items():
+        if is_given:
             raise ValueError(_refusal(name, "leave it out"))
-    if options.get("coverage"):
-        raise ValueError(_refusal("coverage", "leave it out"))
     if isinstance(ball, (list, tuple)):
         raise ValueError(_refusal("a list of balls", "give one"))
 
