@@ -18,6 +18,7 @@ from curvedp import _core
 from curvedp.manifolds import Manifold, as_manifold
 from curvedp.mechanisms.calibration import calibrated_scale
 from curvedp.privacy import GDP
+from curvedp.sums.filter import Filter
 from curvedp.sums.messages import Request, start_of
 from curvedp.sums.records import RecordSums
 from curvedp.sums.search import Search
@@ -46,12 +47,13 @@ def _distance(
     rng: np.random.Generator,
     ends: tuple[np.ndarray | None, np.ndarray | None] = (None, None),
     bound: Bound = lambda request, bound: bound,
-    uncounted: str = "",
+    budget: type[Filter] = Filter,
 ) -> tuple[float, float]:
     """Distance of the two transcripts, in standard deviations of their noise, and mu spent."""
     a, b = RecordSums(manifold, one, ends[0]), RecordSums(manifold, other, ends[1])
     units = len(one) if ends[0] is None else len(ends[0]) - 1
     search = Search(a.geometry, mu, units if replaces else None)
+    search.budget = budget(mu)
     requests, total = search.run(), 0.0
     request = next(requests)
     try:
@@ -62,7 +64,7 @@ def _distance(
                 bound(request, a.bound(request, replaces, 1)), 0.0, GDP(request.mu)
             )
             moved = (exact[0] - exact[1]).astype(np.float64)
-            total += 0.0 if request.kind == uncounted else float(weights @ moved**2) / scale**2
+            total += float(weights @ moved**2) / scale**2
             noise = rng.standard_normal(len(weights)) * scale / np.sqrt(weights)
             request = requests.send(np.rint(exact[rng.integers(2)] + noise))
     except StopIteration as end:
@@ -142,11 +144,22 @@ def test_units_of_any_number_of_records_count_as_one(replaces: bool) -> None:
         assert distance <= spent * (1.0 + 1e-9)
 
 
+class _Forgetful(Filter):
+    """Charges every other share alone."""
+
+    taken = 0
+
+    def take(self, mu: float) -> float:
+        self.taken += 1
+        return super().take(mu) if self.taken % 2 else min(mu, self.rest)
+
+
 BROKEN: dict[str, dict[str, object]] = {
     "half the bound": {"bound": lambda request, bound: bound / 2.0},
     "rounds of add or remove": {
         "bound": lambda request, bound: bound / 2.0 if request.kind == "round" else bound
     },
+    "rounds that are not counted": {"budget": _Forgetful},
     "counts for nothing": {
         "bound": lambda request, bound: bound / 50.0 if request.kind == "tail" else bound
     },
