@@ -222,7 +222,7 @@ def release_counted(
     rows = own.manifold.read_records(records, least=0)
     ends: Offsets | None = None
     if units is not None:
-        grouping, ends = Grouping.of(None, len(rows)).by_unit(units, 1)
+        grouping, ends = Grouping.of(None, len(rows)).by_protected_unit(units, 1)
         rows = grouping.arranged(rows)
     ledger = options.get("ledger")
     by_replacing = ledger is not None and ledger.budget.neighbours == "replace"
@@ -261,11 +261,11 @@ def _refuse_what_shows_n(options: dict[str, Any], ball: Ball | Sequence[Ball]) -
             "n_guess is needed to add or remove a record: a public guess of the number of records, "
             "made without a look at them. A wrong one costs accuracy alone"
         )
-    usual = {"groups": None, "groups_per_unit": 1, "secret": None, "timing": "prompt"}
-    for name, value in usual.items():
-        given = options.get(name, value)
-        if given is not None and given != value:
-            raise ValueError(_refusal(name, "leave it out"))
+    absent = [name for name in ("groups", "keys", "secret") if options.get(name) is not None]
+    usual = {"groups_per_unit": 1, "timing": "prompt"}
+    changed = [name for name, value in usual.items() if options.get(name, value) != value]
+    for name in absent + changed:
+        raise ValueError(_refusal(name, "leave it out"))
     if options.get("coverage"):
         raise ValueError(_refusal("coverage", "leave it out"))
     if isinstance(ball, (list, tuple)):
