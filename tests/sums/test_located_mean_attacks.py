@@ -166,6 +166,29 @@ def test_groups_that_are_skipped_keep_their_public_number_of_records() -> None:
     assert releases.n.tolist() == [130, 20]
 
 
+# ------------------------------------------------------------------ a ball, and n protected
+
+
+@pytest.mark.parametrize("label", [None, math.nan, [1], {}])
+def test_no_name_of_a_person_raises_on_a_ball_either(label: object) -> None:
+    ball = cdp.Ball(SPHERE, center=NORTH, radius=1.0)
+    persons = np.arange(600).astype(object)
+    persons[7] = label
+    release = cdp.frechet_mean(_north(600), ball, PROTECTED, units=persons, n_guess=600)
+    assert release.value.shape == (3,)
+    persons[:] = [label] * 600
+    cdp.frechet_mean(_north(600), ball, PROTECTED, units=persons, n_guess=600)
+
+
+@pytest.mark.parametrize(
+    "given", [{"groups": np.zeros(9, int)}, {"groups": [0] * 9}, {"keys": np.arange(2)}]
+)
+def test_groups_on_a_ball_are_refused_by_name(given: dict[str, Any]) -> None:
+    ball = cdp.Ball(SPHERE, center=NORTH, radius=1.0)
+    with pytest.raises(ValueError, match=f"^{next(iter(given))} is not served under"):
+        cdp.frechet_mean(_north(9), ball, PROTECTED, n_guess=9, **given)
+
+
 # ------------------------------------------------------------------ private keys
 
 HIDDEN = cdp.ApproxDP(8.0, 1e-6, neighbours="add-remove")

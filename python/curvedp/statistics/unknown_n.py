@@ -222,7 +222,7 @@ def release_counted(
     rows = own.manifold.read_records(records, least=0)
     ends: Offsets | None = None
     if units is not None:
-        grouping, ends = Grouping.of(None, len(rows)).by_unit(units, 1)
+        grouping, ends = Grouping.of(None, len(rows)).by_protected_unit(units, 1)
         rows = grouping.arranged(rows)
     ledger = options.get("ledger")
     by_replacing = ledger is not None and ledger.budget.neighbours == "replace"
@@ -264,6 +264,7 @@ def _refuse_what_shows_n(options: dict[str, Any], ball: Ball | Sequence[Ball]) -
     given = {
         "groups": options["groups"] is not None,
         "groups_per_unit": options.get("groups_per_unit", 1) != 1,
+        "keys": options.get("keys") is not None,
         "secret": options.get("secret") is not None,
         "timing": options.get("timing", "prompt") != "prompt",
         "coverage": bool(options.get("coverage")),
