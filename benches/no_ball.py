@@ -136,7 +136,10 @@ KINDS = {
     "spd:3:log-cholesky": 1.0,
     "hpd:2": 1.0,
 }
-OF_KINDS = "| space | n = 300: add/remove | replace | n = 1000: add/remove | replace |\n|---|---|---|---|---|"
+OF_KINDS = (
+    "| space | n = 300: add/remove | replace | n = 1000: add/remove | replace |\n"
+    "|---|---|---|---|---|"
+)
 
 
 def kinds(count: int) -> Iterator[str]:
@@ -168,7 +171,8 @@ ball that a user would name from the units. Both promise what "replace" does.
 
 {summary}
 
-Normal records on each kind of space, μ = 1: error over that on the best ball, in brackets over the printed error.
+Normal records on each kind of space, μ = 1: error over that on the best ball, in brackets over the
+printed error.
 
 {kinds}
 

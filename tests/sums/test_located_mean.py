@@ -204,6 +204,14 @@ def test_the_command_line_needs_no_ball(tmp_path: Path) -> None:
     done = run("mean", path, "--manifold", "sphere:2", "--mu", "1", "--out", tmp_path / "mean.json")
     assert done.exit_code == 0, done.output
     assert cdp.Release.from_json((tmp_path / "mean.json").read_text()).found
+    hidden = run(
+        *("mean", path, "--manifold", "sphere:2", "--mu", "1", "--neighbours", "add-remove"),
+        *("--out", tmp_path / "hidden.json"),
+    )
+    assert hidden.exit_code == 0, hidden.output
+    assert "500" not in hidden.output
+    found = cdp.Release.from_json((tmp_path / "hidden.json").read_text())
+    assert found.guarantee == cdp.GDP(1.0, neighbours="add-remove")
 
 
 ADD_REMOVE = cdp.GDP(1.0, neighbours="add-remove")

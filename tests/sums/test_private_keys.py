@@ -10,7 +10,10 @@ import pytest
 import scipy
 
 import curvedp as cdp
+from curvedp import _core
 from curvedp.sums.geometry import geometry_of
+from curvedp.sums.messages import Request, answered, start_of
+from curvedp.sums.records import RecordSums
 from curvedp.sums.search import NOT_SHOWN, Search, key_threshold
 
 HIDDEN = cdp.ApproxDP(4.0, 1e-6, neighbours="add-remove")
@@ -58,10 +61,37 @@ def test_a_single_unit_reaches_the_threshold_with_probability_delta(
 ) -> None:
     for moved in (1, 3, 200):
         least = key_threshold(moved, deviation, delta)
-        # a record adds 1.01 to a count at most, noise is rounded by less than a half
-        assert scipy.special.ndtr(-(least - 1.01 * moved - 0.5) / deviation) <= delta
+        # noise is rounded by less than a half
+        assert scipy.special.ndtr(-(least - moved - 0.5) / deviation) <= delta
         lower = least - 2.0 * deviation - 2.0
-        assert scipy.special.ndtr(-(lower - 1.01 * moved) / deviation) > delta
+        assert scipy.special.ndtr(-(lower - moved) / deviation) > delta
+
+
+@pytest.mark.parametrize("spec", ["projective:40", "kendall:30", "grassmann:7:3", "rotations:3"])
+def test_no_record_adds_more_to_a_count_than_is_said(spec: str) -> None:
+    space = cdp.as_manifold(spec)
+    start = start_of(space)
+    assert start is not None
+    for records in (
+        space.random_point(40, rng=1),
+        np.tile(space.origin, (3, 1, 1)[: 1 + space.origin.ndim]),
+    ):
+        for record in records:
+            total = RecordSums(space, record[None], None).answer(Request("start", 1.0))
+            assert 0.99 < start.count(total.astype(float), 1.0)[0] <= start.most
+
+
+def test_sums_beyond_doubles_get_noise_exactly() -> None:
+    """The low bits of a sum are those that the noise leaves, however large the sum is."""
+    request = Request("round", 1.0, np.zeros(1), 1.0)
+    found = []
+    for large in (0, 2**60 + 2**53 + 1):
+        total = np.array([large, -large], dtype=np.int64)
+        stream = _core.Stream.from_key(bytes(32), 7)
+        noisy = answered(total, request, 2.0**20, np.ones(2), stream)
+        found.append([int(x) - int(y) for x, y in zip(noisy.tolist(), total.tolist(), strict=True)])
+    for small, large in zip(*found, strict=True):
+        assert abs(small - large) <= 2**8  # the last double's rounding, after the noise
 
 
 def _answers(search: Search, first: float) -> str | None:

@@ -125,6 +125,20 @@ def data_options(command: Command) -> Command:
     for option in (
         units_option,
         click.option(
+            "--n-guess",
+            type=click.IntRange(min=1),
+            help="With --neighbours add-remove and a ball: a guess of the number of records that "
+            "was made without a look at them.",
+        ),
+        click.option(
+            "--neighbours",
+            type=click.Choice(["replace", "add-remove"]),
+            default="replace",
+            show_default=True,
+            help="What is protected: the value of a record, their number being public, or whether "
+            "a record is there at all.",
+        ),
+        click.option(
             "--header/--no-header",
             default=True,
             show_default=True,

@@ -29,6 +29,7 @@ from curvedp.cli.output import ReleaseFile, kept_in, read_stored
 from curvedp.cli.parameters import open_ledger, parse_ball, parse_guarantee, parse_levels
 from curvedp.cli.tables import FileError, as_points, read_labels, read_table
 from curvedp.domain import Ball
+from curvedp.privacy.base import with_relation
 
 __all__ = ["COMMANDS"]
 
@@ -55,7 +56,10 @@ def _release(
     The file for the release is claimed before the budget is spent, and the budget before any noise
     is drawn.
     """
-    guarantee = parse_guarantee(*(options[name] for name in ("epsilon", "delta", "rho", "mu")))
+    budget = parse_guarantee(*(options[name] for name in ("epsilon", "delta", "rho", "mu")))
+    guarantee = with_relation(budget, options["neighbours"])
+    if options["n_guess"] is not None:
+        parameters["n_guess"] = options["n_guess"]
     ball = parse_ball(options["manifold"], options["center"], options["radius"])
     if (
         options["units"] is not None
@@ -77,7 +81,8 @@ def _release(
         kept = "taken as column names" if options["header"] else "taken as a record"
         count = len(records) if units is None else len(set(units))
         counted = "records" if units is None else "persons"
-        messages.print(f"{count} {counted}; the first line was {kept}.", markup=False)
+        known = f"{count} {counted}; " if guarantee.neighbours == "replace" else ""
+        messages.print(f"{known}the first line was {kept}.", markup=False)
     out = options["out"]
     with (
         ReleaseFile(out) as file,
@@ -158,8 +163,8 @@ def mean(data: Path, mechanism: str | None, **options: Any) -> None:
     DATA is an npy, npz, csv or parquet file. One row is one record: a point, flattened, the
     upper triangle of a symmetric matrix row by row, longitude and latitude in degrees, or a
     quaternion. Directions may have any length and landmarks any position and size. A record that is
-    not a point of the manifold, or has an empty cell, counts as the centre. The number of records
-    is public.
+    not a point of the manifold, or has an empty cell, counts as the ball's centre, or without a
+    ball not at all. The number of records is public but for --neighbours add-remove.
     """
     _release(data, options, curvedp.frechet_mean, mechanism=mechanism)
 

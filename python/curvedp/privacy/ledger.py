@@ -320,6 +320,7 @@ class Ledger:
         >>> print(ledger.settle(entry.number, GDP(0.5)).remaining)
         GDP(mu=1.9365)
         """
+        self._check_open()
         cost = self._cost(spent)
         own = self.entries[number - 1]
         before = self._cost(own.guarantee)

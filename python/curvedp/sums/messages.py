@@ -86,6 +86,12 @@ class Start:
         return self.order > 0
 
     @property
+    def most(self) -> float:
+        """The most that a record adds to the count: the trace is not exactly `unit`."""
+        rank = round((self.bounds[0] / 2.0**24) ** 2) if self.is_matrix else 1
+        return 1.0000001 * rank * 2.0**24 / self.unit if self.is_matrix else 1.0
+
+    @property
     def least(self) -> float:
         """Signal, in standard deviations of the noise times the root of its order, that is one."""
         return _LEAST["matrix" if self.is_matrix else "vector"]
@@ -163,14 +169,16 @@ def answered(
     stream : Stream
     """
     scale = calibrated_scale(bound, 0.0, GDP(request.mu))
-    noisy = total.astype(np.float64)
+    # a multiple of 2^52 goes by the grid of the noise: what is left is a double exactly
+    high = (total >> 52) << 52
+    noisy = (total - high).astype(np.float64)
     for weight in np.unique(weights):
         own = np.flatnonzero(weights == weight)
         part = noisy[own]
         narrow = scale if weight == 1.0 else outward_scale(scale, _ROOT_2)
         _law_of(len(own), narrow).add_on_grid(stream, 1.0, part[None])
         noisy[own] = part
-    return noisy
+    return noisy + high
 
 
 @functools.lru_cache(maxsize=256)

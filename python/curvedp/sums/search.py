@@ -308,7 +308,7 @@ class Search:
             noisy = yield Request("start", mu)
             deviation = self._bound("start", self.geometry) / mu
             point, signal, size = _core.start_point(manifold.kernels, noisy)
-            self._note(*start.count(noisy, deviation))
+            self._note(*start.count(noisy, deviation), start.most)
             if not signal >= start.least * deviation * math.sqrt(size):
                 raise Stopped(NO_DIRECTION)
             return point
@@ -408,12 +408,12 @@ class Search:
             float(noisy[-1]) * unit / n,
         )
 
-    def _note(self, count: float, variance: float) -> None:
+    def _note(self, count: float, variance: float, most: float = 1.000002) -> None:
         """Keeps a count; the first one tells whether a private key may be shown."""
         self._counted.append((count, variance))
         if self.key_delta is None or len(self._counted) > 1:
             return
-        if not count >= key_threshold(self.moved, math.sqrt(variance), self.key_delta):
+        if not count >= key_threshold(self.moved * most, math.sqrt(variance), self.key_delta):
             raise Stopped(NOT_SHOWN)
 
     def _bound(self, kind: Kind, geometry: Geometry) -> float:
@@ -470,13 +470,13 @@ def _hessian(
     return min(max(mean, _HESSIAN[0]), _HESSIAN[1])
 
 
-def key_threshold(moved: int, deviation: float, delta: float) -> float:
+def key_threshold(moved: float, deviation: float, delta: float) -> float:
     """Least count at which a private key is shown: one unit reaches it with probability delta.
 
     Parameters
     ----------
-    moved : int
-        Most records of one unit. It adds at most a hundredth more to a count.
+    moved : float
+        The most that one unit adds to the count.
     deviation : float
         Standard deviation of the count's noise.
     delta : float
@@ -487,11 +487,11 @@ def key_threshold(moved: int, deviation: float, delta: float) -> float:
 
     Examples
     --------
-    >>> key_threshold(1, 10.0, 1e-6)
-    51.0
+    >>> key_threshold(1.0, 10.0, 1e-6)
+    50.0
     """
     quantile = -float(scipy.special.ndtri(delta)) * (1.0 + 1e-9)
-    return math.ceil(1.01 * moved) + 1.0 + math.ceil(max(deviation * quantile, 0.0))
+    return math.ceil(moved) + 1.0 + math.ceil(max(deviation * quantile, 0.0))
 
 
 def mean_length(dim: int) -> float:
