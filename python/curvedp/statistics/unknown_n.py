@@ -34,6 +34,7 @@ from curvedp.privacy.record_count import RecordCount
 from curvedp.statistics.call import Call, Statistic
 from curvedp.statistics.design import smallest_n
 from curvedp.statistics.grouping import Grouping, GroupsLike, Offsets
+from curvedp.sums.search import mean_length
 
 UNCOUNTED = "where the number of records is protected"
 #: Least and largest share of epsilon or mu that the count takes.
@@ -124,7 +125,7 @@ class CountPlan:
         By the rule that balances records left out against copies of the centre.
         """
         noise = ways_to_meet(self.rest)[0]
-        length = self.dim if isinstance(noise, PureDP) else _mean_length(self.dim)
+        length = self.dim if isinstance(noise, PureDP) else mean_length(self.dim)
         missing = length * self.records_per_unit / (_ECCENTRICITY * budget_of(noise) * n)
         if isinstance(self.way, PureDP):
             return max(0.0, -math.log(2.0 * missing))
@@ -157,11 +158,6 @@ def _split(whole: Guarantee, n: float) -> tuple[Guarantee, Guarantee]:
     count = PureDP(round_down(share))
     rest = round_down(Fraction(whole.epsilon) - Fraction(count.epsilon))
     return count, ApproxDP(rest, whole.delta)
-
-
-def _mean_length(dim: int) -> float:
-    """Mean length of a standard normal vector."""
-    return math.sqrt(2.0) * math.exp(math.lgamma((dim + 1) / 2) - math.lgamma(dim / 2))
 
 
 def release_counted(
