@@ -94,9 +94,13 @@ def _located(data: Data, folder: Path) -> Any:
 
 def _located_of_persons(data: Data, folder: Path) -> Any:
     whole = cdp.GDP(25.0, neighbours="add-remove")
-    keys = sorted(set(np.asarray(data.site).tolist()))
+    keys = ["north", "south"]
     named = {"units": data.persons, "groups": data.site, "groups_per_unit": 2, "keys": keys}
-    return _paid(cdp.frechet_mean, data.rows, BALL.manifold, guarantee=whole, **named)
+    found, spent = _paid(cdp.frechet_mean, data.rows, BALL.manifold, guarantee=whole, **named)
+    object.__setattr__(found, "n", None)  # the number of persons is drawn, too
+    for own in found.results:
+        object.__setattr__(own, "n", None)
+    return found, spent
 
 
 _OF_MEAN = "statistics.frechet_mean.frechet_mean"

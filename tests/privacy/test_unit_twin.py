@@ -55,6 +55,7 @@ ABOUT_PUBLIC = {
     "regression.geodesic.": "public covariates",
     "regression.release.GeodesicRelease.band": "public covariates",
     "statistics.region.ConfidenceRegion.": "public points",
+    "statistics.mean_release.": "stored releases",
 }
 #: Commands that read no records.
 ABOUT_RELEASES = {"batch", "compare", "completion", "demo", "ledger", "plan", "show"}

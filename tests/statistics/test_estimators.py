@@ -112,7 +112,7 @@ def test_parameters_are_those_of_the_constructor(build, data):
 
 
 def test_estimators_take_what_the_functions_take():
-    of_data = {"groups", "groups_per_unit", "skip_small", "units", "n_guess"}
+    of_data = {"groups", "groups_per_unit", "keys", "skip_small", "units", "n_guess"}
 
     def options(function, *own):
         names = set(inspect.signature(function).parameters)

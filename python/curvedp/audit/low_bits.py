@@ -143,9 +143,9 @@ def low_bits(
     guarantee = drawn_a.guarantee if claimed is None else claimed
     if guarantee is None:
         raise TypeError("claimed is needed: the release function returns no guarantee")
-    require_relation(guarantee, relation)
     claim = claim_of(guarantee)
     parameter = parameter_of(claim)
+    require_relation(claim, relation)
     search = Search(count, parameter, confidence)
     space = drawn_a.manifold if manifold is None else manifold
     values = Values(

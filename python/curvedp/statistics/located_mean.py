@@ -261,7 +261,18 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
         return design
 
     def refuse_few(self, call: Call, design: SearchDesign, n: int) -> None:
-        """Refuses a public number of records, or a guess of it, with which a search would fail."""
+        """Refuses a public number of records, or a guess of it, with which a search would fail.
+
+        Parameters
+        ----------
+        call : Call
+        design : SearchDesign
+        n : int
+
+        Raises
+        ------
+        ExistenceError
+        """
         moved = call.records_per_unit * (2.0 if design.way.neighbours == "replace" else 1.0)
         pairs = zip(_factors(call.manifold), design.shares, strict=True)
         least = moved * max(_least_product(factor) / share.mu for factor, share in pairs)
