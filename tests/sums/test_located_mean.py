@@ -332,3 +332,12 @@ def test_records_of_a_person_in_more_groups_than_was_said_are_left_out() -> None
         sizes = [300.0 if number < most else 0.0 for number in range(3)]
         for own, n in zip(releases, sizes, strict=True):
             assert own.n_points == pytest.approx(n, abs=6.0 * own.n_points_error)
+
+
+def test_a_table_says_which_groups_have_a_mean() -> None:
+    records, _ = _records("sphere:2", 600)
+    how = {"groups": np.repeat(["a", "b"], 300), "keys": ["a", "b", "empty"]}
+    table = cdp.frechet_mean(records, cdp.Sphere(2), ADD_REMOVE, **how).to_pandas()
+    assert table["found"].tolist() == [1.0, 1.0, 0.0]
+    assert table.loc["a", "n_points"] == pytest.approx(300, abs=60)
+    assert (table["spent"] <= 1.0).all()

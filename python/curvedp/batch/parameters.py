@@ -48,6 +48,7 @@ _RESERVED = frozenset(
         "remains",
     }
     | {"rejects", "r_squared", "sizes"}
+    | {"found", "n_points", "n_points_error", "spread", "level", "spent"}
 )
 
 #: Refusal of a batch without public keys.

@@ -309,6 +309,16 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
             return None
         return GDP(_composed(most), neighbours=way.neighbours)
 
+    def further_columns(self, releases: Releases[LocatedMeanRelease]) -> dict[str, FloatArray]:
+        """Numbers of each group's search for a table; `found` is 1 or 0."""
+        names = ("found", "n_points", "n_points_error", "spread", "level", "spent")
+        rows = [
+            [np.nan if own is None else float(getattr(own, name)) for name in names]
+            for own in releases.results or ()
+        ]
+        table = np.array(rows).reshape(len(rows), len(names))
+        return dict(zip(names, table.T, strict=True))
+
     def release_group(self, group: Group) -> LocatedMeanRelease:
         design: SearchDesign = group.design
         space, rows = group.manifold, group.records
