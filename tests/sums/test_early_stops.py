@@ -118,6 +118,32 @@ def test_an_entry_is_settled_once() -> None:
     ledger.spend(cdp.GDP(2.0))
     ledger.settle(1, cdp.GDP(1.0))
     for number in (1, 2):
-        with pytest.raises(ValueError, match="settle"):
+        with pytest.raises(ValueError, match="settles another, or was settled"):
+            ledger.settle(number, cdp.GDP(0.5))
+    for number in (0, 3, -1):
+        with pytest.raises(ValueError, match="no entry"):
             ledger.settle(number, cdp.GDP(0.5))
     assert ledger.spent == cdp.GDP(1.0)
+    ledger.close()
+    with pytest.raises(LedgerError, match="closed"):
+        ledger.settle(1, cdp.GDP(0.5))
+
+
+def test_where_nothing_is_left_over_nothing_is_recorded() -> None:
+    """What a search spent is rounded up, what was set aside to nearest: an ulp is no debt."""
+    ledger = cdp.Ledger(cdp.ZCDP(10.0))
+    ledger.spend(cdp.ZCDP(0.5))
+    for spent in (cdp.GDP(1.0), cdp.GDP(float(np.nextafter(1.0, 2.0))), cdp.GDP(3.0)):
+        assert ledger.settle(1, spent) is None
+    assert len(ledger.entries) == 1
+
+
+def test_searches_on_products_never_lose_a_release_for_an_ulp() -> None:
+    space = cdp.Product("euclidean:1", "euclidean:1")
+    records = np.random.default_rng(1).standard_normal((800, 2))
+    for rho in np.linspace(0.41, 1.7, 12).tolist():
+        ledger = cdp.Ledger(cdp.ZCDP(100.0))
+        how = {"groups": [0, 400, 800], "groups_per_unit": 2, "ledger": ledger}
+        releases = cdp.frechet_mean(records, space, cdp.ZCDP(rho), **how)
+        assert all(own.found for own in releases)
+        assert len(ledger.entries) == 1

@@ -145,3 +145,19 @@ def test_keys_cost_the_larger_of_two_deltas() -> None:
         assert lost(least, n + 1, n) <= delta
     assert lost(lower, 1, 0) > delta
     assert Fraction(delta) > 0
+
+
+@pytest.mark.parametrize("names", ["one person", None])
+def test_one_person_with_many_labels_tries_once(names: str | None) -> None:
+    """Each key that a person brings would be shown with probability delta."""
+    count = 3000
+    whole = cdp.ApproxDP(1.0, 0.01, neighbours="add-remove")
+    releases = cdp.frechet_mean(
+        np.tile([0.0, 0.0, 1.0], (count, 1)),
+        cdp.Sphere(2),
+        whole,
+        groups=np.array([f"key {i}" for i in range(count)]),
+        units=np.array([names] * count, dtype=object),
+    )
+    assert len(releases) <= (names is not None)
+    releases.report()

@@ -371,6 +371,7 @@ def adds_or_removes(guarantee: object) -> bool:
 def calibration_of(guarantee: Guarantee) -> dict[str, Any]:
     """Kind and parameters on which noise depends, for its keys.
 
-    Without the relation: all noise is calibrated to replacing a record.
+    Without the relation: noise is calibrated to replacing a record, and where it is not, a call
+    adds the relation to its keys.
     """
     return {name: own for name, own in guarantee.to_dict().items() if name != "neighbours"}

@@ -290,11 +290,11 @@ class Ledger:
         spend = Spend(datetime.now(UTC), label, guarantee)
         return self._entry(spend, *self._store.charge(decide, spend))
 
-    def settle(self, number: int, spent: Guarantee) -> LedgerEntry:
+    def settle(self, number: int, spent: Guarantee) -> LedgerEntry | None:
         """Puts what a search spent in the place of what was set aside for it.
 
         For searches whose steps are a filter within what was set aside, once they have ended
-        (docs/proofs/sums-of-messages.md, section 5): releases that make their own spend call it.
+        (docs/proofs/sums-of-messages.md, section 6): releases that make their own spend call it.
         For everything else the promise of the ledger would be broken.
 
         Parameters
@@ -302,16 +302,18 @@ class Ledger:
         number : int
             Of the entry that set it aside.
         spent : Guarantee
-            Costs no more than that entry did.
 
         Returns
         -------
-        LedgerEntry
+        LedgerEntry or None
+            None if `spent` costs no less than that entry: then nothing is recorded.
 
         Raises
         ------
         ValueError
-            If the entry was settled, settles another, or cost less.
+            If there is no such entry, it settles another, or it was settled.
+        LedgerError
+            If the ledger is closed or its file cannot be used.
 
         Examples
         --------
@@ -321,14 +323,20 @@ class Ledger:
         GDP(mu=1.9365)
         """
         self._check_open()
-        cost = self._cost(spent)
-        own = self.entries[number - 1]
+        cost, entries = self._cost(spent), self.entries
+        if not 1 <= number <= len(entries):
+            raise ValueError(f"there is no entry {number}")
+        own = entries[number - 1]
+        if own.settles is not None or any(entry.settles == number for entry in entries):
+            raise ValueError(
+                f"entry {number} cannot be settled: it settles another, or was settled"
+            )
         before = self._cost(own.guarantee)
+        saved = tuple(old - new for old, new in zip(before, cost, strict=True))
+        if min(saved) < 0 or not any(saved):
+            return None
 
         def decide(total: Total) -> Total:
-            saved = tuple(old - new for old, new in zip(before, cost, strict=True))
-            if any(part < 0 for part in saved):
-                raise ValueError(f"entry {number} cost less than {spent}")
             return tuple(used - part for used, part in zip(total, saved, strict=True))
 
         spend = Spend(datetime.now(UTC), own.label, spent, number)

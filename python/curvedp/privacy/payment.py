@@ -52,6 +52,7 @@ def settle(ledger: Ledger, number: int, spent: Guarantee) -> LedgerEntry | None:
     Returns
     -------
     LedgerEntry or None
+        None where nothing is left over.
     """
     if not isinstance(ledger.budget, (GDP, ZCDP)):
         return None

@@ -272,7 +272,11 @@ class Release:
             raise ValueError("noise of an unproved release is calibrated to no guarantee")
         if not isinstance(self.calibrated_to, (PureDP, GDP, NoneType)):
             raise TypeError("calibrated_to must be PureDP, GDP or None")
-        if self.calibrated_to is not None and not implies(self.calibrated_to, self.guarantee):
+        noise = self.calibrated_to
+        if noise is not None and not (
+            implies(noise, self.guarantee)
+            and (self.count is not None or noise.neighbours == self.guarantee.neighbours)
+        ):
             raise ValueError(
                 f"noise for {self.calibrated_to} does not imply the guarantee {self.guarantee}"
             )

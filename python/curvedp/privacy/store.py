@@ -327,7 +327,7 @@ class FileStore(_LedgerFile):
 def check_settled(number: int, spends: Sequence[Spend]) -> None:
     """Raises unless the entry of that number is there, settles none and is not settled."""
     if not 1 <= number <= len(spends) or spends[number - 1].settles is not None:
-        raise ValueError("an entry that settles none")
+        raise ValueError("no entry that may be settled")
     if any(own.settles == number for own in spends):
         raise ValueError("an entry that was settled")
 

@@ -201,6 +201,13 @@ class Grouping:
         before = kept[order] if self.order is None else self.order[kept[order]]
         return replace(self, offsets=offsets, order=before, total=count), ends
 
+    def occurring(self) -> Grouping:
+        """The groups without those of which no record is left."""
+        kept = np.flatnonzero(np.diff(self.offsets) > 0)
+        ends = self.offsets[1:][kept]
+        labels = [self.labels[number] for number in kept.tolist()]
+        return replace(self, labels=labels, offsets=np.concatenate(([0], ends)))
+
     def names(self) -> Names | None:
         """Names of the groups in the keys of their noise; None for their numbers.
 

@@ -38,7 +38,7 @@ _SUMS, _FACTORS = 32, 32
 #: Largest mu, and the inverse of the least one, that keep all numbers far from the ends of doubles.
 _MOST = 1e9
 #: Fewest records times mu with which a search may succeed, by the kind of start.
-_LEAST = {"none": 45.0, "vector": 45.0, "matrices": 80.0, "projector": 20.0}
+_LEAST = {"vector": 45.0, "matrices": 80.0, "projector": 20.0}
 
 
 @dataclass(frozen=True)

@@ -170,6 +170,8 @@ def release_read(
         is_public = guarantee.neighbours == "replace"
         arrange = grouping.by_unit if is_public else grouping.by_protected_unit
         grouping, unit_ends = arrange(units, call.groups_per_unit)
+        if call.private_keys:  # a key without a record is none
+            grouping = grouping.occurring()
     count = len(grouping.labels)
     if call.private_keys and len(call.balls) > 1:
         raise ValueError("how many groups there are is protected: give one manifold for all")
@@ -187,7 +189,11 @@ def release_read(
         call.warn_of_noise(designs, numbers_of(sizes))
         largest = int(grouping.n.max(initial=0))
         call.ask_for_memory(
-            data.nbytes, largest, by_unit=unit_ends is not None, timing=timing, groups=count
+            data.nbytes,
+            largest,
+            by_unit=unit_ends is not None,
+            timing=timing,
+            groups=1 if call.private_keys else count,
         )
     if secret is not None:
         units_of = () if unit_ends is None else (grouping.arranged(np.arange(len(data))), unit_ends)

@@ -71,8 +71,8 @@ class Start:
         Bound on the norm of a message, and on the distance of two.
     unit : float
         The count coordinate of a record, or the trace of its matrix.
-    least : float
-        See `_LEAST`.
+    order : int
+        Of the matrix that a record sends; 0 for vectors.
     """
 
     weights: FloatArray

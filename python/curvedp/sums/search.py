@@ -23,7 +23,7 @@ from curvedp._validation import FloatArray
 from curvedp.sums.filter import Filter
 from curvedp.sums.geometry import Geometry, log_diagonals
 from curvedp.sums.messages import ROUND_UNIT, Kind, Request, bound_of, scale_levels, start_of
-from curvedp.sums.tail_counts import TailCounts, counts_of, levels
+from curvedp.sums.tail_counts import MOST_OF_COLUMN, TailCounts, counts_of, levels
 
 #: Shares of mu: of the start, of counts (least, most, and the number of records times mu at which a
 #: share of 1 would do), of a block's round, of a round on logarithms of diagonals, of further ones.
@@ -100,8 +100,8 @@ class Found:
         Clip level of the last round.
     within : float
         Share of the records within it.
-    noise, cut, cut_bound : float
-        Expected length of the noise, mean excess over the clip level, and what it is at most.
+    noise, cut : float
+        Expected length of the noise, and mean excess over the clip level.
     left : float
         Length that the last step leaves, as a step of a descent with an approximate Hessian does.
     sensitivity, scale : float
@@ -122,7 +122,6 @@ class Found:
     within: float = math.nan
     noise: float = math.nan
     cut: float = math.nan
-    cut_bound: float = math.nan
     left: float = 0.0
     sensitivity: float = math.nan
     scale: float = math.nan
@@ -287,7 +286,6 @@ class Search:
             within=min(max(1.0 - beyond / n, 0.0), 1.0),
             noise=step.expected_noise / step.hessian,
             cut=tails.excess(index) / n,
-            cut_bound=tails.largest_excess(index) / n,
             left=step.length * min(1.0, 0.5 * abs(step.hessian - 1.0) + max(beyond, 0.0) / n),
             sensitivity=self._bound("round", self.geometry) / ROUND_UNIT * radius / n,
             scale=step.expected_noise / mean_length(self.geometry.dim),
@@ -408,7 +406,7 @@ class Search:
             float(noisy[-1]) * unit / n,
         )
 
-    def _note(self, count: float, variance: float, most: float = 1.000002) -> None:
+    def _note(self, count: float, variance: float, most: float = MOST_OF_COLUMN) -> None:
         """Keeps a count; the first one tells whether a private key may be shown."""
         self._counted.append((count, variance))
         if self.key_delta is None or len(self._counted) > 1:

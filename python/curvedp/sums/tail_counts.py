@@ -2,14 +2,13 @@
 
 The matrix A of all prefix sums is B B, B lower triangular with b_k = C(2k, k)/4^k on its k-th
 subdiagonal. A record in bin j sends column j of B; B applied to the noisy sum counts the bins up to
-each, with noise that grows with the logarithm of their number alone (Fichtenberger, Henzinger and
-Upadhyay 2023, Constant matters; docs/proofs/sums-of-messages.md).
+each, with noise that grows with the logarithm of their number alone (Henzinger, Upadhyay and
+Upadhyay 2023; Fichtenberger, Henzinger and Upadhyay 2023; docs/proofs/sums-of-messages.md).
 """
 
 from __future__ import annotations
 
 import functools
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +19,9 @@ from curvedp._validation import FloatArray
 RATIO = 2.0**0.25
 #: Columns are multiples of this.
 UNIT = 2.0**-20
+
+#: The most that a record adds to a count, entries of columns being rounded.
+MOST_OF_COLUMN = 1.0 + 2.0**-16
 
 #: Counts below so many standard deviations say nothing: within an octave of the clip level, and
 #: farther out, where a run of noise would add up to much more.
@@ -101,11 +103,6 @@ class TailCounts:
             total += float(self.count[j] * (self.level[j] - self.level[j + 1]))
         return total
 
-    def largest_excess(self, index: int) -> float:
-        """The same from all counts, each two standard deviations larger."""
-        most = np.maximum(self.count[:index] + 2.0 * self.deviation[:index], 0.0)
-        return float(most @ (self.level[:index] - self.level[1 : index + 1]))
-
     def quantile(self, share: float, n: float) -> float:
         """A level beyond which there are at most that share of n records: the smallest one."""
         return float(self.level[self.clip(np.full(len(self.level), (1.0 - share) * n))])
@@ -121,9 +118,3 @@ class TailCounts:
         lower = np.append(self.level[1:], self.level[-1] / RATIO)
         dist = np.sqrt(self.level * lower)
         return np.append(share, max(0.0, 1.0 - share.sum())), np.append(dist, 0.0)
-
-
-def count_deviation(bins: int) -> float:
-    """Standard deviation of the last count, for noise of 1 times the bound of a column."""
-    entries = root_entries(bins)
-    return math.fsum(entries * entries)
