@@ -82,6 +82,7 @@ def stored_releases():
     fit = cdp.geodesic_regression(x, records, ball, cdp.GDP(50.0), x_range=(-1.0, 1.0))
     return [
         cdp.frechet_mean(records, ball, noise),
+        cdp.frechet_mean(records, ball.manifold, cdp.GDP(5.0)),
         cdp.frechet_variance(records, ball, noise),
         cdp.quantile(x, [0.25, 0.5], low=-1.0, high=1.0, guarantee=noise),
         cdp.k_means(records, 2, ball, noise),
