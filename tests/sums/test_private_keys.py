@@ -16,7 +16,7 @@ from curvedp.sums.messages import Request, answered, start_of
 from curvedp.sums.records import RecordSums
 from curvedp.sums.search import NOT_SHOWN, Search, key_threshold
 
-HIDDEN = cdp.ApproxDP(4.0, 1e-6, neighbours="add-remove")
+HIDDEN = cdp.ApproxDP(4.0, 1e-12, neighbours="add-remove")
 
 
 def _records(n: int) -> np.ndarray:

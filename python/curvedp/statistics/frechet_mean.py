@@ -256,8 +256,9 @@ def frechet_mean(
     Parameters
     ----------
     records : array-like, shape (n, *point_shape)
-        One record per row; n is public. No value raises: a record that is not a point of the
-        manifold counts as the ball's centre.
+        One record per row; n is public, but under neighbours="add-remove". No value raises: a
+        record that is not a point of the manifold counts as the ball's centre, without a ball not
+        at all.
     ball : Ball, a list with one for each group, or a Manifold
         Public domain, chosen without looking at the records. A manifold says that there is no
         public ball: GDP, ZCDP and ApproxDP serve that. A list follows the order of the

@@ -27,7 +27,7 @@ from curvedp.privacy.release import percent
 from curvedp.statistics.call import Call, Statistic
 from curvedp.statistics.group import EachGroup, Group
 from curvedp.statistics.paid import Paid
-from curvedp.statistics.releases import NoiseLaw, Releases
+from curvedp.statistics.releases import NOISE_COLUMNS, NoiseLaw, Releases
 from curvedp.sums.geometry import geometry_of
 from curvedp.sums.messages import start_of
 from curvedp.sums.records import RecordSums, searched
@@ -429,35 +429,22 @@ def _shown(
 ) -> Releases[LocatedMeanRelease]:
     """The releases with counts in the place of n, and without groups whose keys are not shown.
 
-    Nothing of what is left depends on the others, or on how many records a group has: no number of
-    designs, no width of labels.
+    Nothing of what is left depends on the others.
     """
-    results = tuple(found.results or ())
-    kept = np.array([own.reason != NOT_SHOWN for own in results], dtype=np.bool_)
-    at = np.flatnonzero(kept)
-    labels = found.labels
-    if not kept.all() or found.call.private_keys:
-        labels = [_plain(found.labels[g]) for g in at.tolist()]
-    columns = {
-        name: getattr(found, name)[at]
-        for name in (
-            *("released", "value", "sensitivity", "solver_tolerance", "scale", "expected_error"),
-        )
-    }
+    every = tuple(found.results or ())
+    at = [number for number, own in enumerate(every) if own.reason != NOT_SHOWN]
+    results = tuple(every[number] for number in at)
+    columns = ("released", "value", *NOISE_COLUMNS, "solver_tolerance")
+    all_are_shown = len(at) == len(every)
     return replace(
         found,
-        labels=labels,
-        n=np.array([results[g].n for g in at.tolist()], dtype=np.int64),
+        labels=found.labels if all_are_shown else [found.labels[number] for number in at],
+        n=np.array([own.n for own in results], dtype=np.int64),
         laws=[law],
         law_of=np.zeros(len(at), dtype=np.int32),
-        results=tuple(results[g] for g in at.tolist()),
-        **columns,
+        results=results,
+        **{name: getattr(found, name)[at] for name in columns},
     )
-
-
-def _plain(label: Any) -> Any:
-    """A label that does not tell how wide the others are."""
-    return label.item() if isinstance(label, np.generic) else label
 
 
 def _composed(amounts: list[float]) -> float:

@@ -141,9 +141,6 @@ class Stopped(Exception):
     """The search ends without a mean."""
 
 
-Sums = Generator[Request, FloatArray, None]
-
-
 class Search:
     """One search, for one group of records.
 
@@ -273,7 +270,7 @@ class Search:
             reason = TOO_CURVED
         elif step.expected_noise > radius:
             reason = TOO_FEW
-        beyond, _ = tails.beyond(index)
+        beyond = tails.beyond(index)
         level = tails.quantile(_BALL_LEVEL, n) + step.length / step.hessian
         heights = min(max(step.heights / radius, 0.0), 1.0)
         return Found(

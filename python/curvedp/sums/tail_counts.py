@@ -87,11 +87,9 @@ class TailCounts:
         enough = np.flatnonzero(self.count <= most)
         return min(int(enough[-1]) + 1, len(self.level) - 1) if len(enough) else 0
 
-    def beyond(self, index: int) -> tuple[float, float]:
-        """Number of records beyond a level, and the standard deviation of its noise."""
-        if index == 0:
-            return 0.0, float(self.deviation[0])
-        return float(self.count[index - 1]), float(self.deviation[index - 1])
+    def beyond(self, index: int) -> float:
+        """Number of records beyond a level."""
+        return float(self.count[index - 1]) if index else 0.0
 
     def excess(self, index: int) -> float:
         """Sum of distances beyond a level, up to the first count that tells nothing."""
