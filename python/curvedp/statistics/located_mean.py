@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from curvedp._guard import warn_of_paid
 from curvedp._validation import FloatArray, as_choice, as_count, as_positive
@@ -29,9 +30,10 @@ from curvedp.statistics.group import EachGroup, Group
 from curvedp.statistics.paid import Paid
 from curvedp.statistics.releases import NOISE_COLUMNS, NoiseLaw, Releases
 from curvedp.sums.geometry import geometry_of
-from curvedp.sums.messages import start_of
-from curvedp.sums.records import RecordSums, searched
+from curvedp.sums.messages import Request, start_of
+from curvedp.sums.records import RecordSums
 from curvedp.sums.search import BALL_LIMIT, NOT_POINTS, NOT_SHOWN, Found, Search
+from curvedp.sums.steps import searched
 
 #: Streams of a group: one for each sum of each factor.
 _SUMS, _FACTORS = 32, 32
@@ -349,7 +351,12 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
             max_rounds=self.max_rounds,
             key_delta=_key_delta(group.call) if first == 0 else None,
         )
-        return searched(search, sums, lambda number: group.stream(first + number))
+
+        def answer(request: Request, number: int) -> NDArray[np.int64]:
+            stream = group.stream(first + number)
+            return sums.noisy(request, stream, replaces=search.replaces, moved=search.moved)
+
+        return searched(search, answer)
 
     def _released(self, group: Group, found: list[Found]) -> LocatedMeanRelease:
         space = group.manifold
