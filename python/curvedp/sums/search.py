@@ -33,6 +33,8 @@ _START, _BLOCK, _FLAT, _FURTHER = 0.3, 0.25, 0.2, math.sqrt(0.1)
 _COUNTS, _FINE = (0.2, 0.4, 18.0), (0.35, 0.45, 25.0)
 #: Share of a block's counts where no number of records is known yet.
 _FIRST_COUNTS = 0.3
+#: Least share of mu for which a void sum is asked again.
+_LEAST_SHARE = 0.01
 #: Most blocks, and most blocks on logarithms of diagonals.
 _BLOCKS, _FLAT_BLOCKS = 4, 2
 #: A block settles where its step is at most this share of the clip level.
@@ -379,7 +381,7 @@ class Search:
         """
         while True:
             mu = self.budget.take(wanted.mu)
-            if mu == 0.0:
+            if mu < _LEAST_SHARE * self.budget.mu:
                 raise Stopped(VOID)
             noisy = yield replace(wanted, mu=mu)
             if noisy is not None:
