@@ -41,7 +41,7 @@ SCHEMA_VERSION = 1
 _Kind = TypeVar("_Kind", bound="Release")
 
 #: Modules with releases that have further fields: imported where such a release is read.
-_KINDS = ("curvedp.statistics", "curvedp.regression", "curvedp.conformal")
+_KINDS = ("curvedp.statistics", "curvedp.regression", "curvedp.conformal", "curvedp.sites")
 
 ASSUMPTIONS = {
     "idealized-sampling": (
@@ -72,6 +72,11 @@ ASSUMPTIONS = {
     "groups-by-record": (
         "Which group a record belongs to is a property of that record alone; groups of few records "
         "are not shown, but for the probability delta."
+    ),
+    "shares-of-noise": (
+        "Every site but as many as may drop out, work together or lie added its share of the noise "
+        "and had it seen by nobody, and whoever gathered the answers looked at no single one. A "
+        "person has records at one site."
     ),
     "public-classes": (
         "The classes are those of the labels that were given: the guarantee holds if which labels "
