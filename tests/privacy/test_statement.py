@@ -187,8 +187,10 @@ def test_every_statistic_and_its_groups_have_a_statement(own):
 
 
 def test_the_parts_of_a_region_add_up():
-    region = cdp.confidence_region(ROWS, BALL, cdp.GDP(1.0))
-    assert "(together GDP(mu=1" in region.report()
+    for coverage, together in ((False, "(together "), (True, "(together with the count ")):
+        region = cdp.confidence_region(ROWS, BALL, cdp.GDP(1.0), coverage=coverage)
+        report = " ".join(region.report().split())
+        assert f"{together}GDP(mu=1)" in report
     assert "GDP(mu=1)" in region.statement.cost
 
 

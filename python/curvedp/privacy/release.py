@@ -10,7 +10,7 @@ import json
 import math
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from importlib import import_module
 from types import NoneType
 from typing import Any, Self, TypeVar
@@ -451,7 +451,7 @@ class Release:
         lines += ["", "assumptions:" if self.assumptions else "assumptions: none"]
         for text in self.explained_assumptions():
             lines += textwrap.wrap(f"- {text}", 88, subsequent_indent="  ")
-        return [*lines, *lines_of_parts(self.parts)]
+        return [*lines, *lines_of_parts(self.parts, self.coverage)]
 
     def to_registry(
         self,
@@ -713,50 +713,11 @@ class Release:
         )
 
 
-def statement_of(
-    guarantee: Guarantee | None, parts: Sequence[Release], accuracy: str
-) -> Statement | None:
-    """The statement about something that was computed from releases; None without privacy.
-
-    Parameters
-    ----------
-    guarantee : Guarantee or None
-        Of everything in it.
-    parts : sequence of Release
-    accuracy : str
-        Its last sentence.
-    """
-    if guarantee is None or not parts:
-        return None
-    told = replace(parts[0], parts=(), guarantee=guarantee, calibrated_to=None).statement
-    return replace(told, accuracy=accuracy)
-
-
-def report_of_parts(
-    title: str,
-    facts: Sequence[tuple[str, str]],
-    told: Statement | None,
-    parts: Sequence[Release],
-) -> str:
-    """The report of something that was computed from releases.
-
-    Parameters
-    ----------
-    title : str
-    facts : sequence of (name, text)
-    told : Statement or None
-    parts : sequence of Release
-    """
-    lines = [title, *(f"{name}: {text}" for name, text in facts)]
-    lines += [] if told is None else ["", *told.lines()]
-    return "\n".join([*lines, *lines_of_parts(parts)]) + "\n"
-
-
-def lines_of_parts(parts: Sequence[Release]) -> list[str]:
-    """Lines of a report on the releases that it rests on, with what they add up to."""
+def lines_of_parts(parts: Sequence[Release], coverage: Coverage | None = None) -> list[str]:
+    """Lines of a report on the releases that it rests on, with what they and a count add up to."""
     if not parts:
         return []
-    whole = _added_up([part.guarantee for part in parts])
+    whole = _added_up([part.guarantee for part in parts], coverage)
     lines = [
         "",
         *textwrap.wrap(
@@ -769,12 +730,14 @@ def lines_of_parts(parts: Sequence[Release]) -> list[str]:
     return lines
 
 
-def _added_up(guarantees: Sequence[Guarantee]) -> str:
+def _added_up(guarantees: list[Guarantee], coverage: Coverage | None) -> str:
     """The composition of guarantees of releases from one data set, if they are of one kind."""
+    counted = [] if coverage is None else [coverage.guarantee]
+    guarantees = guarantees + counted
     kinds = {type(guarantee) for guarantee in guarantees}
     if len(guarantees) < 2 or len(kinds) > 1 or Unproved in kinds or adds_or_removes(guarantees[0]):
         return ""
-    return f" (together {compose(*guarantees)})"
+    return f" (together{' with the count' if counted else ''} {compose(*guarantees)})"
 
 
 def limits_of_error(statistic: str) -> str:

@@ -127,6 +127,10 @@ class Statistic(abc.ABC, Generic[Result]):
         """
         return self
 
+    def ways(self, call: Call) -> tuple[PureDP | GDP, ...]:
+        """Guarantees that its noise may be calibrated to, each of which implies the call's."""
+        return ways_to_meet(call.guarantee, getattr(self, "mechanism", None))
+
     @abc.abstractmethod
     def mechanism_of(self, design: Any) -> str:
         """Name of the mechanism of a release of that design."""
@@ -382,10 +386,6 @@ class Statistic(abc.ABC, Generic[Result]):
 class Calibrated(Statistic[Result]):
     """A statistic whose noise is pure or Gaussian, whichever has the smaller expected error."""
 
-    def ways(self, call: Call) -> tuple[PureDP | GDP, ...]:
-        """Guarantees that its noise may be calibrated to, each of which implies the call's."""
-        return ways_to_meet(call.guarantee, getattr(self, "mechanism", None))
-
     @abc.abstractmethod
     def design_under(self, call: Call, way: PureDP | GDP, ball: Ball, n: int) -> Any:
         """As `design`, with noise calibrated to `way`, which the design holds as an attribute.
@@ -482,7 +482,7 @@ class Call:
 
     def ways(self) -> tuple[PureDP | GDP, ...]:
         """Guarantees that the statistic's noise may be calibrated to."""
-        return ways_to_meet(self.guarantee, getattr(self.statistic, "mechanism", None))
+        return self.statistic.ways(self)
 
     def shared(self, counting: Counting) -> Call:
         """The same beside a count, with its share of the budget."""

@@ -18,6 +18,7 @@ from curvedp.manifolds import Manifold
 from curvedp.privacy import GDP, ApproxDP, Guarantee, Ledger, NoiseSecret, PureDP, Release
 from curvedp.privacy.base import adds_or_removes
 from curvedp.privacy.coverage import Coverage
+from curvedp.privacy.of_parts import OfParts
 from curvedp.privacy.payment import charged, settle
 from curvedp.privacy.provenance import Payment, Provenance
 from curvedp.privacy.secret import fingerprint_of
@@ -401,7 +402,7 @@ def with_coverage(released: Any, coverage: Coverage | None, uncounted: str | Non
     report has it too.
     """
     warn_of_coverage(coverage)
-    if isinstance(released, (Release, Releases)):
+    if isinstance(released, (Release, Releases, OfParts)):
         for name, own in (("coverage", coverage), ("uncounted", uncounted)):
             object.__setattr__(released, name, own)  # a copy would lose what is in no field
     return released

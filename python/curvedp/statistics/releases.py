@@ -19,6 +19,7 @@ from curvedp.domain import Ball
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
 from curvedp.privacy.coverage import Coverage
 from curvedp.privacy.group_report import report_of_groups, statement_of_groups
+from curvedp.privacy.of_parts import OfParts
 from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.release import unproved_text
 from curvedp.privacy.statement import Statement
@@ -285,7 +286,7 @@ class Releases(Generic[Result]):
         index : int
         """
         found: Result = self.call.statistic.result(self, index)
-        if isinstance(found, Release):
+        if isinstance(found, (Release, OfParts)):
             uncounted = self.uncounted if self.coverage is None else _OF_ALL
             object.__setattr__(found, "uncounted", uncounted)
         return found
