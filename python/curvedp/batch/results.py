@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from curvedp._arrow import pa
 from curvedp.batch.parameters import BatchParameters, ball_to_dict
 from curvedp.privacy import ASSUMPTIONS
-from curvedp.privacy.coverage import Coverage
+from curvedp.privacy.coverage import Coverage, GroupCoverage
 from curvedp.privacy.group_report import Range, statement_of_groups
 from curvedp.privacy.provenance import Provenance
 
@@ -52,7 +52,7 @@ def manifest(
     *,
     noise: str,
     errors: Range | None,
-    coverage: Coverage | None,
+    coverage: Coverage | GroupCoverage | None,
     uncounted: str | None,
     provenance: Provenance,
 ) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def manifest(
         Source of the noise: a fresh key, a secret that is kept, or one that is deleted.
     errors : pair of float or None
         See `errors_of`.
-    coverage : Coverage or None
+    coverage : Coverage, GroupCoverage or None
         Released numbers of records inside the ball.
     uncounted : str or None
         Why there are none.

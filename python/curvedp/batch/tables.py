@@ -18,14 +18,14 @@ from curvedp._html import MOST_ROWS, card
 from curvedp._validation import FloatArray
 from curvedp.batch.chunk import Chunk, rows_of_chunk
 from curvedp.batch.columns import RecordColumns, as_table, in_order, key_columns, runs, select
-from curvedp.batch.counts import added_up, count_of
+from curvedp.batch.counts import added_up, count_of, counts_of_groups
 from curvedp.batch.folder import folder_of
 from curvedp.batch.output import output_of, read_manifest
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.results import count_sizes, errors_of, manifest
 from curvedp.errors import BatchError
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
-from curvedp.privacy.coverage import Coverage
+from curvedp.privacy.coverage import Coverage, GroupCoverage, coverage_from_dict
 from curvedp.privacy.group_report import report_of_groups
 from curvedp.privacy.payment import charged
 from curvedp.privacy.provenance import Provenance
@@ -92,10 +92,13 @@ class BatchReleases:
         return Statement(**self.manifest["statement"])
 
     @property
-    def coverage(self) -> Coverage | None:
-        """Numbers of records of all groups inside the ball, if they were counted."""
+    def coverage(self) -> Coverage | GroupCoverage | None:
+        """Numbers of records of all groups inside the ball, if they were counted.
+
+        By one count, or added up from one of each group, which stand in the table.
+        """
         found = self.manifest["coverage"]
-        return None if found is None else Coverage.from_dict(found)
+        return None if found is None else coverage_from_dict(found)
 
     @property
     def table(self) -> Any:
@@ -244,7 +247,8 @@ def release_table(
             skipped,
             noise="fresh" if secret is None else "kept",
             errors=errors_of(found),
-            coverage=count_of(call, added_up(weights), secret),
+            coverage=count_of(call, added_up(weights), secret)
+            or counts_of_groups(call, found, len(n)),
             uncounted=uncounted,
             provenance=provenance,
         )

@@ -183,6 +183,12 @@ _WORDS = (
     help="Records in a chunk, at least; by default 524,288, or as many as make 32 MiB.",
 )
 @coverage_option
+@click.option(
+    "--coverage-each",
+    is_flag=True,
+    help="Count the records inside the ball in every group that is large enough, in place of one "
+    "count of all.",
+)
 @click.option("--resume", is_flag=True, help="Go on with a batch that was interrupted.")
 @click.option(
     "--log",
@@ -240,6 +246,7 @@ def batch(
     secret: Path | None,
     chunk_rows: int | None,
     coverage: bool | None,
+    coverage_each: bool,
     resume: bool,
     log: Path | None,
     log_json: bool,
@@ -259,6 +266,8 @@ def batch(
     """
     if workers is not None and scheduler is not None:
         raise click.UsageError("give --workers or --scheduler, not both")
+    if coverage_each and coverage is not None:
+        raise click.UsageError("give --coverage-each or --coverage or --no-coverage, not several")
     try:
         from curvedp.batch.folder import folder_of
         from curvedp.batch.listing import public_name
@@ -305,7 +314,7 @@ def batch(
         covariate=covariate,
         labels=labels,
         units=units,
-        coverage=coverage,
+        coverage="each" if coverage_each else coverage,
     )
     console = Console(soft_wrap=True, highlight=False)
     if dry_run:

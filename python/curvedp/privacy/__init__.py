@@ -1,7 +1,7 @@
 """Guarantees, their conversions and composition, releases, and the ledger that spends a budget."""
 
 from curvedp.privacy.accounting import compose_mixed, to_dp_event
-from curvedp.privacy.coverage import Coverage
+from curvedp.privacy.coverage import Coverage, GroupCoverage
 from curvedp.privacy.guarantees import (
     GDP,
     ZCDP,
@@ -25,6 +25,7 @@ __all__ = [
     "ZCDP",
     "ApproxDP",
     "Coverage",
+    "GroupCoverage",
     "Guarantee",
     "Ledger",
     "LedgerEntry",

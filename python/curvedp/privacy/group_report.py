@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from curvedp._html import MOST_ROWS
 from curvedp.privacy.base import Guarantee
-from curvedp.privacy.coverage import Coverage
+from curvedp.privacy.coverage import Coverage, GroupCoverage
 from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.release import LOCAL, coverage_text, limits_of_error
 from curvedp.privacy.statement import Statement, accuracy_of, statement
@@ -28,7 +28,7 @@ def statement_of_groups(
     records_per_unit: int,
     private_keys: bool = False,
     errors: Range | None,
-    coverage: Coverage | None,
+    coverage: Coverage | GroupCoverage | None,
     uncounted: str | None,
     provenance: Provenance | None,
 ) -> Statement:
@@ -48,7 +48,7 @@ def statement_of_groups(
         True if which groups there are is protected, too.
     errors : pair of float or None
         The range of the expected errors; None if none is known.
-    coverage : Coverage or None
+    coverage : Coverage, GroupCoverage or None
     uncounted : str or None
         Why the records inside the ball were not counted.
     provenance : Provenance or None

@@ -23,7 +23,7 @@ from curvedp._html import card
 from curvedp._text import is_long, numbers, rounded_down, rounded_up
 from curvedp._validation import as_count, as_positive
 from curvedp.privacy.base import Guarantee, adds_or_removes
-from curvedp.privacy.coverage import Coverage
+from curvedp.privacy.coverage import Coverage, GroupCoverage
 from curvedp.privacy.document import page
 from curvedp.privacy.guarantees import GDP, NO_GUARANTEE, PureDP, Unproved, compose
 from curvedp.privacy.implication import implies
@@ -746,7 +746,7 @@ def limits_of_error(statistic: str) -> str:
     return next(found, "")
 
 
-def coverage_text(coverage: Coverage | None, uncounted: str | None) -> str:
+def coverage_text(coverage: Coverage | GroupCoverage | None, uncounted: str | None) -> str:
     """A sentence on how many records were points inside the ball, or why that is not known."""
     if coverage is not None:
         return f"Counted: {coverage}."

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 #: True prints to standard error; a callable receives the number of groups done and of all.
 Progress = bool | Callable[[int, int], object]
 Report = Callable[[int, int], object]
+#: Whether records are counted: by the public rule, always, never, or in each group.
+CoverageOption = bool | Literal["each"] | None
 #: The designs in use, and the number of each group's; None where there is no release.
 Designs = tuple[list[Any], NDArray[np.int32]]
 Result = TypeVar("Result")
@@ -66,7 +68,7 @@ class CommonOptions(TypedDict, total=False):
     seed: int | None
     progress: Progress
     timing: Timing
-    coverage: bool | None
+    coverage: CoverageOption
 
 
 class UnitOptions(CommonOptions, total=False):
@@ -474,6 +476,11 @@ class Call:
     def manifold(self) -> Manifold:
         """The manifold of all groups."""
         return self.ball.manifold
+
+    @property
+    def counts_all(self) -> bool:
+        """True if the records of all groups together are counted."""
+        return self.counting is not None and not self.counting.each
 
     @property
     def promised(self) -> Guarantee:

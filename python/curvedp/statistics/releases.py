@@ -17,13 +17,14 @@ from curvedp._text import numbers
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
-from curvedp.privacy.coverage import Coverage
+from curvedp.privacy.coverage import Coverage, GroupCoverage
 from curvedp.privacy.group_report import report_of_groups, statement_of_groups
 from curvedp.privacy.of_parts import OfParts
 from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.release import unproved_text
 from curvedp.privacy.statement import Statement
 from curvedp.statistics.call import Call, Result, composed
+from curvedp.statistics.coverage import why_not
 
 #: Head of the table of a report.
 _COLUMNS = ("group", "n", "value", "expected error")
@@ -93,8 +94,9 @@ class Releases(Generic[Result]):
     assumptions : frozenset of str
     provenance : Provenance or None
         Version and day, and the ledger that paid.
-    coverage : Coverage or None
-        How many records of all groups were points inside their ball, if they were counted.
+    coverage : Coverage, GroupCoverage or None
+        How many records of all groups were points inside their ball, if they were counted: by one
+        count, or added up from a count of each group.
     uncounted : str or None
         Why they were not counted, where that is known.
     """
@@ -119,7 +121,7 @@ class Releases(Generic[Result]):
     details: Mapping[str, Any] = field(default_factory=dict)
     results: Sequence[Any] | None = None
     provenance: Provenance | None = None
-    coverage: Coverage | None = None
+    coverage: Coverage | GroupCoverage | None = None
     uncounted: str | None = None
 
     @property
@@ -287,9 +289,24 @@ class Releases(Generic[Result]):
         """
         found: Result = self.call.statistic.result(self, index)
         if isinstance(found, (Release, OfParts)):
-            uncounted = self.uncounted if self.coverage is None else _OF_ALL
+            coverage, uncounted = self._count_of(index)
+            object.__setattr__(found, "coverage", coverage)
             object.__setattr__(found, "uncounted", uncounted)
         return found
+
+    def _count_of(self, index: int) -> tuple[Coverage | None, str | None]:
+        """A group's own count, or why it has none."""
+        if self.coverage is None:
+            return None, self.uncounted
+        counting = self.call.counting
+        if not isinstance(self.coverage, GroupCoverage) or counting is None:
+            return None, _OF_ALL
+        n, error = int(self.n[index]), float(self.more["count_error"][index])
+        if math.isnan(error):
+            return None, why_not(counting.way, n, self.records_per_unit)
+        outside, no_point = (float(self.more[name][index]) for name in ("outside", "no_point"))
+        own = self.coverage
+        return Coverage.of_numbers(outside, no_point, error, n, own.noise, own.guarantee), None
 
     @cached_property
     def _numbers(self) -> dict[Hashable, int]:
