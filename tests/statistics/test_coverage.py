@@ -470,7 +470,8 @@ def test_every_statistic_counts_by_default_or_the_report_says_why_not(entry):
         warnings.simplefilter("ignore")
         found = entry.call(records, SPHERE, entry.guarantee, seed=1)
         if entry.statistic.counted:
-            assert found == entry.call(records, SPHERE, entry.guarantee, seed=1, coverage=True)
+            again = entry.call(records, SPHERE, entry.guarantee, seed=1, coverage=True)
+            assert found.to_json() == again.to_json()
             assert found.coverage.n == 600
             never = entry.call(records, SPHERE, entry.guarantee, seed=1, coverage=False)
             assert (never.coverage, never.uncounted) == (None, "coverage=False")

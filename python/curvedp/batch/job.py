@@ -434,6 +434,7 @@ class Job:
             self.parameters,
             self.layout.sizes,
             {size for size, number in chosen if designs[number] is None},
+            designs,
             noise="deleted" if self.given_secret is None else "kept",
             errors=self.noted["errors"],
             coverage=self._coverage(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +27,8 @@ from curvedp.batch.results import count_sizes, errors_of, manifest
 from curvedp.errors import BatchError
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
 from curvedp.privacy.coverage import Coverage, GroupCoverage, coverage_from_dict
-from curvedp.privacy.group_report import report_of_groups
+from curvedp.privacy.disclosure import Disclosed, Disclosure
+from curvedp.privacy.group_report import disclosure_of_groups, domain_text, report_of_groups
 from curvedp.privacy.payment import charged
 from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.release import unproved_text
@@ -41,7 +43,7 @@ __all__ = ["BatchReleases", "release_table"]
 
 
 @dataclass(frozen=True)
-class BatchReleases:
+class BatchReleases(Disclosed):
     """Releases of a batch.
 
     Attributes
@@ -152,6 +154,27 @@ class BatchReleases:
             *([] if self.path is None else [("file", str(self.path))]),
         ]
 
+    def _disclosure(self) -> Disclosure:
+        found = self.manifest
+        ball = found["ball"]
+        return disclosure_of_groups(
+            found["statistic"],
+            ball["manifold"],
+            domain=domain_text([ball.get("radius", math.inf if len(ball) == 1 else None)]),
+            total=Guarantee.from_dict(found["guarantee_of_all"]),
+            each=self._guarantee,
+            told=self.statement,
+            provenance=Provenance.from_dict(found["provenance"]),
+            n=found["records" if found["units_by"] is None else "units"],
+            records_per_unit=found["records_per_unit"],
+            groups=found["groups"],
+            groups_per_unit=found["groups_per_unit"],
+            assumptions=found["assumptions"],
+            mechanisms=found["mechanisms"],
+            parts=[],
+            coverage=self.coverage,
+        )
+
     @property
     def _guarantee(self) -> Guarantee:
         """That of each group's release."""
@@ -245,6 +268,7 @@ def release_table(
             parameters,
             count_sizes(numbers_of(sizes)),
             skipped,
+            designs,
             noise="fresh" if secret is None else "kept",
             errors=errors_of(found),
             coverage=count_of(call, added_up(weights), secret)

@@ -22,6 +22,7 @@ from curvedp.cli.options import (
     ball_options,
     budget_options,
     coverage_option,
+    ledger_options,
     mechanism_option,
     units_option,
 )
@@ -165,12 +166,7 @@ _WORDS = (
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder of this machine in which a result that goes to a URI is made and kept.",
 )
-@click.option(
-    "--ledger",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Ledger file to spend from; created when new. Refuses before any noise is drawn.",
-)
-@click.option("--ledger-budget", metavar="BUDGET", help="Total budget of that ledger; as for mean.")
+@ledger_options
 @click.option(
     "--secret",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -243,6 +239,8 @@ def batch(
     stage: Path | None,
     ledger: Path | None,
     ledger_budget: str | None,
+    ledger_data: str | None,
+    ledger_unit: str | None,
     secret: Path | None,
     chunk_rows: int | None,
     coverage: bool | None,
@@ -320,14 +318,15 @@ def batch(
     if dry_run:
         # a ledger that does not exist yet is not created by a dry run
         existing = ledger if ledger is not None and ledger.exists() else None
-        with open_ledger(existing, ledger_budget if existing else None) as book:
+        names = (ledger_budget, ledger_data, ledger_unit) if existing else ()
+        with open_ledger(existing, *names) as book:
             _print_plan(console, parameters, source, book, chunk_rows)
         return
     if secret is not None and not secret.exists() and not resume:
         NoiseSecret.create(secret)
     with (
         _logged(log, log_json),
-        open_ledger(ledger, ledger_budget) as book,
+        open_ledger(ledger, ledger_budget, ledger_data, ledger_unit) as book,
         _bar() as report,
         _release_on(workers, scheduler, release_all) as release,
     ):

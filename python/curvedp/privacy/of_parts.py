@@ -1,16 +1,17 @@
-"""What is computed from releases, and shown with them: confidence regions and intervals."""
+"""Base of confidence regions and intervals: results that rest on releases, shown with them."""
 
 from __future__ import annotations
 
 import abc
 import textwrap
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from curvedp._html import card
 from curvedp._validation import as_count
 from curvedp.privacy.base import Guarantee
 from curvedp.privacy.coverage import Coverage
+from curvedp.privacy.disclosure import Disclosed, Disclosure
 from curvedp.privacy.release import (
     NOT_PRIVATE,
     Release,
@@ -25,7 +26,7 @@ __all__ = ["OfParts"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class OfParts(abc.ABC):
+class OfParts(Disclosed):
     """A number or set with what it tells of a population, and the releases it rests on.
 
     Attributes
@@ -47,6 +48,9 @@ class OfParts(abc.ABC):
     parts: tuple[Release, ...] = ()
     coverage: Coverage | None = None
     uncounted: str | None = None
+
+    #: Its name where it is published.
+    _statistic: ClassVar[str]
 
     def __post_init__(self) -> None:
         check_parts(self.guarantee, self.parts)
@@ -81,6 +85,21 @@ class OfParts(abc.ABC):
         whole = replace(self.parts[0], parts=(), guarantee=self.guarantee, calibrated_to=None)
         counted = coverage_text(self.coverage, self.uncounted)
         return replace(whole.statement, accuracy=f"{self._accuracy()} {counted}")
+
+    def _disclosure(self) -> Disclosure:
+        if self.guarantee is None or self.statement is None:
+            raise ValueError("what was computed without privacy has no guarantee to disclose")
+        parts = [part._disclosure() for part in self.parts]
+        return replace(
+            parts[0],
+            statistic=self._statistic,
+            guarantee=self.guarantee,
+            statement=self.statement,
+            assumptions=frozenset[str]().union(*(own.assumptions for own in parts)),
+            noise=tuple(text for own in parts for text in own.noise),
+            parts=tuple((own.statistic, own.guarantee) for own in parts),
+            count=None if self.coverage is None else self.coverage.guarantee,
+        )
 
     def _warnings(self) -> tuple[str, ...]:
         """Sentences of the coverage against the ball or the format of the records."""

@@ -397,7 +397,7 @@ def _sum_of_shares(counts: Offsets, sizes: Offsets) -> int:
 
 
 def _divided(way: PureDP | GDP, share: float) -> tuple[PureDP | GDP, PureDP | GDP]:
-    """What a count with that share of epsilon or mu leaves, and the count's own."""
+    """Rest that a count with that share of epsilon or mu leaves, and the count's own."""
     power = 1 if isinstance(way, PureDP) else 2
     rest, own = way.split((1.0 - share**power, share**power))
     return rest, own

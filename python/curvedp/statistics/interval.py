@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from statistics import NormalDist
 from typing import Any
 
@@ -33,6 +33,8 @@ class VarianceInterval(OfParts):
     upper: float
     estimate: float
     level: float
+
+    _statistic = "confidence interval of the Fréchet variance"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -80,7 +82,7 @@ class VarianceInterval(OfParts):
     def _from_dict(cls, data: Any) -> VarianceInterval:
         if not isinstance(data, dict) or data.pop("schema_version", None) != 1:
             raise ValueError("another schema than 1")
-        if set(data) != set(cls.__dataclass_fields__):
+        if set(data) != {field.name for field in fields(cls)}:
             raise ValueError("unexpected or missing fields")
         return cls(**cls._read(data))
 

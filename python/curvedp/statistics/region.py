@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,8 @@ class ConfidenceRegion(OfParts):
     quantile: float
     dof: float
     level: float
+
+    _statistic = "confidence region of the Fréchet mean"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -230,7 +232,7 @@ class ConfidenceRegion(OfParts):
     def _from_dict(cls, data: Any) -> ConfidenceRegion:
         if not isinstance(data, dict) or data.pop("schema_version", None) != _SCHEMA_VERSION:
             raise ValueError(f"another schema than {_SCHEMA_VERSION}")
-        if set(data) != set(cls.__dataclass_fields__):
+        if set(data) != {field.name for field in fields(cls)}:
             raise ValueError("unexpected or missing fields")
         for name in ("estimate", "chart_point", "covariance"):
             data[name] = np.array(data[name], dtype=np.float64)

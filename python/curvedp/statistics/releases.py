@@ -18,7 +18,13 @@ from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
 from curvedp.privacy.coverage import Coverage, GroupCoverage
-from curvedp.privacy.group_report import report_of_groups, statement_of_groups
+from curvedp.privacy.disclosure import Disclosed, Disclosure
+from curvedp.privacy.group_report import (
+    disclosure_of_groups,
+    domain_text,
+    report_of_groups,
+    statement_of_groups,
+)
 from curvedp.privacy.of_parts import OfParts
 from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.release import unproved_text
@@ -51,7 +57,7 @@ class NoiseLaw:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Releases(Generic[Result]):
+class Releases(Disclosed, Generic[Result]):
     """One release per group, as columns; ``releases[label]`` is the release of one group.
 
     Groups stand in the order of their labels: integers by size, then texts by their letters, then
@@ -217,6 +223,25 @@ class Releases(Generic[Result]):
             len(self),
             alarm=unproved_text(self.guarantee),
             warnings=() if self.coverage is None else self.coverage.warnings,
+        )
+
+    def _disclosure(self) -> Disclosure:
+        return disclosure_of_groups(
+            self.statistic,
+            self.balls[0].manifold.spec,
+            domain=domain_text(ball.radius for ball in self.balls),
+            total=self.total,
+            each=self.guarantee,
+            told=self.statement,
+            provenance=self.provenance,
+            n=int(self.n.sum()),
+            records_per_unit=self.records_per_unit,
+            groups=len(self),
+            groups_per_unit=self.groups_per_unit,
+            assumptions=self.assumptions,
+            mechanisms=[law.mechanism for law in self.laws if law is not None],
+            parts=[(part.statistic, part.guarantee) for part in self.parts],
+            coverage=self.coverage,
         )
 
     @property
