@@ -16,8 +16,9 @@ from curvedp.errors import BatchError
 from curvedp.mechanisms.choice import MECHANISMS
 from curvedp.privacy import Guarantee, Unproved
 from curvedp.statistics import Statistic
-from curvedp.statistics.call import Call, Designs
+from curvedp.statistics.call import Call, CoverageOption, Designs
 from curvedp.statistics.moments import Moment
+from curvedp.statistics.paid import COUNT_COLUMNS
 from curvedp.statistics.release import check_coverage, check_statistic, counted
 
 __all__ = [
@@ -47,7 +48,7 @@ _RESERVED = frozenset(
         "growth",
         "remains",
     }
-    | {"rejects", "r_squared", "sizes"}
+    | {"rejects", "r_squared", "sizes", *COUNT_COLUMNS}
     | {"found", "n_points", "n_points_error", "spread", "level", "spent"}
 )
 
@@ -76,7 +77,7 @@ class BatchParameters:
         The column of what the statistic takes beside the points.
     units : str or None
         The column that names each record's person.
-    coverage : bool or None
+    coverage : bool, "each" or None
         Whether the records inside the ball are counted.
     """
 
@@ -85,7 +86,7 @@ class BatchParameters:
     call: Call
     beside: str | None = None
     units: str | None = None
-    coverage: bool | None = None
+    coverage: CoverageOption = None
 
     @classmethod
     def check(
@@ -103,7 +104,7 @@ class BatchParameters:
         covariate: str | None = None,
         labels: str | None = None,
         units: str | None = None,
-        coverage: bool | None = None,
+        coverage: CoverageOption = None,
         for_files: bool = False,
     ) -> BatchParameters:
         """The parameters, checked; `for_files` if records come chunk by chunk."""
@@ -154,7 +155,7 @@ class BatchParameters:
         promise = statistic.promise(call)
         if isinstance(promise, Unproved):
             raise ValueError(f"a batch releases what is proved, and here {promise.why}")
-        check_coverage(call, coverage)
+        check_coverage(call, coverage, is_grouped=True)
         return cls(keys, columns, call, beside, units, coverage)
 
     def planned(self, sizes: Counter[int]) -> tuple[Call, Designs, str | None]:

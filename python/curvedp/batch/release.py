@@ -25,7 +25,7 @@ from curvedp.domain import Ball, ProductBall, WholeSpace, as_domain
 from curvedp.errors import BatchError
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
 from curvedp.statistics import Mean, Statistic
-from curvedp.statistics.call import Call, Progress, reporter
+from curvedp.statistics.call import Call, CoverageOption, Progress, reporter
 from curvedp.statistics.release import check_statistic, release_read, warn_of_coverage
 
 __all__ = ["release"]
@@ -57,7 +57,7 @@ def release(
     chunk_rows: int | None = None,
     resume: bool = False,
     progress: Progress = False,
-    coverage: bool | None = None,
+    coverage: CoverageOption = None,
 ) -> Any:
     """Release a statistic of every group of a table or file, or of all its records.
 
@@ -138,9 +138,11 @@ def release(
         all records of a file with the number of readings done, and 0; True prints them to standard
         error. A job also logs a line for each chunk,
         with rate and time left, as ``curvedp.batch`` (see `logging`).
-    coverage : bool or None
+    coverage : bool, "each" or None
         As in `curvedp.frechet_mean`: one count of the records of all groups, skipped ones too,
-        which the manifest holds. Between chunks its sums are kept under a pad of the secret.
+        which the manifest holds; between chunks its sums are kept under a pad of the secret. "each"
+        counts those of every group that is released and large enough, in the columns `inside`,
+        `outside`, `no_point` and their standard error, `count_error`.
 
     Returns
     -------
@@ -267,7 +269,7 @@ def _release_all_records(
     secret: NoiseSecret | _PathLike | None,
     chunk_rows: int | None,
     progress: Progress,
-    coverage: bool | None,
+    coverage: CoverageOption,
 ) -> Any:
     """The release of all records of a table or file as one data set."""
     beside = check_beside(check_statistic(statistic), covariate, labels)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from curvedp._arrow import pa
 from curvedp.batch.parameters import BatchParameters, ball_to_dict
 from curvedp.privacy import ASSUMPTIONS
-from curvedp.privacy.coverage import Coverage
+from curvedp.privacy.coverage import Coverage, GroupCoverage
 from curvedp.privacy.group_report import Range, statement_of_groups
 from curvedp.privacy.provenance import Provenance
 
@@ -49,10 +50,11 @@ def manifest(
     parameters: BatchParameters,
     sizes: Counter[int],
     too_small: set[int],
+    designs: Sequence[Any],
     *,
     noise: str,
     errors: Range | None,
-    coverage: Coverage | None,
+    coverage: Coverage | GroupCoverage | None,
     uncounted: str | None,
     provenance: Provenance,
 ) -> dict[str, Any]:
@@ -65,17 +67,20 @@ def manifest(
         Number of groups of each number of records, or of units where they have names.
     too_small : set of int
         Those numbers at which groups were skipped.
+    designs : sequence
+        Of all groups; None for those that were skipped.
     noise : {"fresh", "kept", "deleted"}
         Source of the noise: a fresh key, a secret that is kept, or one that is deleted.
     errors : pair of float or None
         See `errors_of`.
-    coverage : Coverage or None
+    coverage : Coverage, GroupCoverage or None
         Released numbers of records inside the ball.
     uncounted : str or None
         Why there are none.
     provenance : Provenance
     """
     call = parameters.call
+    known = [own for own in designs if own is not None]
     groups = sum(sizes.values())
     skipped = sum(sizes[n] for n in too_small)
     idealized = () if call.statistic.is_exact(call) else ("idealized-sampling",)
@@ -116,6 +121,7 @@ def manifest(
         "composition": composition(parameters, groups - skipped),
         "assumptions": {name: ASSUMPTIONS[name] for name in assumptions},
         "noise": _NOISE[noise],
+        "mechanisms": sorted({call.statistic.mechanism_of(own) for own in known}),
         "expected_errors": None if errors is None else list(errors),
         "coverage": None if coverage is None else coverage.to_dict(),
         "uncounted": uncounted,

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 #: True prints to standard error; a callable receives the number of groups done and of all.
 Progress = bool | Callable[[int, int], object]
 Report = Callable[[int, int], object]
+#: Whether records are counted: by the public rule, always, never, or in each group.
+CoverageOption = bool | Literal["each"] | None
 #: The designs in use, and the number of each group's; None where there is no release.
 Designs = tuple[list[Any], NDArray[np.int32]]
 Result = TypeVar("Result")
@@ -66,7 +68,7 @@ class CommonOptions(TypedDict, total=False):
     seed: int | None
     progress: Progress
     timing: Timing
-    coverage: bool | None
+    coverage: CoverageOption
 
 
 class UnitOptions(CommonOptions, total=False):
@@ -126,6 +128,10 @@ class Statistic(abc.ABC, Generic[Result]):
             If there is none.
         """
         return self
+
+    def ways(self, call: Call) -> tuple[PureDP | GDP, ...]:
+        """Guarantees that its noise may be calibrated to, each of which implies the call's."""
+        return ways_to_meet(call.guarantee, getattr(self, "mechanism", None))
 
     @abc.abstractmethod
     def mechanism_of(self, design: Any) -> str:
@@ -382,10 +388,6 @@ class Statistic(abc.ABC, Generic[Result]):
 class Calibrated(Statistic[Result]):
     """A statistic whose noise is pure or Gaussian, whichever has the smaller expected error."""
 
-    def ways(self, call: Call) -> tuple[PureDP | GDP, ...]:
-        """Guarantees that its noise may be calibrated to, each of which implies the call's."""
-        return ways_to_meet(call.guarantee, getattr(self, "mechanism", None))
-
     @abc.abstractmethod
     def design_under(self, call: Call, way: PureDP | GDP, ball: Ball, n: int) -> Any:
         """As `design`, with noise calibrated to `way`, which the design holds as an attribute.
@@ -476,13 +478,18 @@ class Call:
         return self.ball.manifold
 
     @property
+    def counts_all(self) -> bool:
+        """True if the records of all groups together are counted."""
+        return self.counting is not None and not self.counting.each
+
+    @property
     def promised(self) -> Guarantee:
         """The guarantee of the release of each group."""
         return self.guarantee if self.counting is None else self.counting.whole
 
     def ways(self) -> tuple[PureDP | GDP, ...]:
         """Guarantees that the statistic's noise may be calibrated to."""
-        return ways_to_meet(self.guarantee, getattr(self.statistic, "mechanism", None))
+        return self.statistic.ways(self)
 
     def shared(self, counting: Counting) -> Call:
         """The same beside a count, with its share of the budget."""

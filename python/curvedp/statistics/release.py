@@ -17,13 +17,15 @@ from curvedp.errors import CoverageWarning, ExistenceError, LedgerError
 from curvedp.manifolds import Manifold
 from curvedp.privacy import GDP, ApproxDP, Guarantee, Ledger, NoiseSecret, PureDP, Release
 from curvedp.privacy.base import adds_or_removes
-from curvedp.privacy.coverage import Coverage
+from curvedp.privacy.coverage import Coverage, GroupCoverage
+from curvedp.privacy.of_parts import OfParts
 from curvedp.privacy.payment import charged, settle
 from curvedp.privacy.provenance import Payment, Provenance
 from curvedp.privacy.secret import fingerprint_of
 from curvedp.statistics.call import (
     Call,
     CallOptions,
+    CoverageOption,
     Designs,
     Progress,
     Result,
@@ -138,7 +140,7 @@ def release_read(
     progress: Progress = False,
     timing: Timing = "prompt",
     units: GroupsLike = None,
-    coverage: bool | None = None,
+    coverage: CoverageOption = None,
     paid: Provenance | None = None,
 ) -> Result | Releases[Result]:
     """`release` of records that were read already, and of the numbers beside them.
@@ -160,8 +162,8 @@ def release_read(
             "secret, progress and timing='steady' would tell which groups there are: leave them "
             "out, or give keys, the public labels of the groups"
         )
-    check_coverage(call, coverage)
     statistic, is_grouped = call.statistic, groups is not None
+    check_coverage(call, coverage, is_grouped=is_grouped)
     grouping = grouped(guarantee, keys, groups, len(data), with_units=units is not None)
     unit_ends = None
     if units is not None:
@@ -221,11 +223,12 @@ def release_read(
 
         def answer(
             own: Paid,
-        ) -> tuple[Result | Releases[Result], Coverage | None, Guarantee | None]:
+        ) -> tuple[Result | Releases[Result], Coverage | GroupCoverage | None, Guarantee | None]:
             by_unit = own.by_unit()
             found = statistic.release(by_unit if secret is None else by_unit.salted())
-            spent = statistic.spent(found)
-            return found if is_grouped else statistic.result(found, 0), own.coverage(), spent
+            found, spent = own.with_counts(found), statistic.spent(found)
+            of_ball = own.coverage() or found.coverage
+            return found if is_grouped else statistic.result(found, 0), of_ball, spent
 
         if timing == "prompt":
             released, of_ball, spent = answer(ready)
@@ -297,7 +300,7 @@ def keys_are_private(guarantee: Guarantee, keys: GroupsLike, groups: GroupsLike)
 
 
 def counted(
-    call: Call, sizes: Offsets, coverage: bool | None, total: int, *, alone: bool = False
+    call: Call, sizes: Offsets, coverage: CoverageOption, total: int, *, alone: bool = False
 ) -> tuple[Call, Designs, str | None]:
     """The call with a share of its budget for a count, its designs, or why it does not count.
 
@@ -306,9 +309,9 @@ def counted(
     call : Call
     sizes : ndarray
         See `sizes_of`.
-    coverage : bool or None
+    coverage : bool, "each" or None
         None where the public rule says so and every release exists beside the count, True always,
-        False never.
+        False never, "each" for a count of every group that is large enough.
     total : int
         Number of records of all groups.
     alone : bool
@@ -317,17 +320,18 @@ def counted(
     Raises
     ------
     ExistenceError
-        If there is no such release; for True also where there are too few records to count.
+        If there is no such release; for True and "each" also where there are too few records to
+        count.
     ValueError
-        For True where the statistic does not count.
+        For these where the statistic does not count, and for "each" without groups.
     """
-    check_coverage(call, coverage)
+    check_coverage(call, coverage, is_grouped=not alone)
     trials: list[Call] = []
     why = None if coverage is None else "coverage=False"
     if not call.statistic.counted:
         why = call.statistic.why_uncounted
     elif coverage is not False:
-        trials, why = _with_count(call, sizes, total, must=coverage is True)
+        trials, why = _with_count(call, sizes, total, coverage)
     refused: ExistenceError | None = None
     for trial in trials:
         try:
@@ -344,16 +348,19 @@ def counted(
     return call, call.designs(sizes, alone=alone), why
 
 
-def check_coverage(call: Call, coverage: bool | None) -> None:
-    """Refuses what is neither True, False nor None, and True where the statistic does not count."""
-    if coverage is not None and coverage is not True and coverage is not False:
-        raise TypeError(f"coverage must be True, False or None, got {coverage!r}")
+def check_coverage(call: Call, coverage: CoverageOption, *, is_grouped: bool) -> None:
+    """Refuses what is no such option, and counts that the statistic, or one data set, has not."""
+    words: tuple[CoverageOption, ...] = (None, True, False)
+    if not any(coverage is own for own in words) and coverage != "each":
+        raise TypeError(f'coverage must be True, False, "each" or None, got {coverage!r}')
     if coverage and not call.statistic.counted:
         raise ValueError(f"the {call.statistic.title} does not count records: leave coverage out")
+    if coverage == "each" and not is_grouped:
+        raise ValueError('coverage="each" counts the records of each group: give groups, or True')
 
 
 def _with_count(
-    call: Call, sizes: Offsets, total: int, *, must: bool
+    call: Call, sizes: Offsets, total: int, coverage: CoverageOption
 ) -> tuple[list[Call], str | None]:
     """Calls that count, the best first, or why there are none, which raises if it must.
 
@@ -364,12 +371,17 @@ def _with_count(
     found: list[tuple[float, bool, Call]] = []
     refused: list[ExistenceError] = []
 
+    def planned(way: PureDP | GDP) -> Counting:
+        if coverage == "each":
+            return Counting.of_each(own, way, numbers_of(sizes).tolist(), call.records_per_unit)
+        return Counting.of(own, way, total, *unit)
+
     def usual_way() -> PureDP | GDP | None:
         return call.statistic.way_of(call.design_of_largest(sizes)[0])
 
     for way in ways:
         try:
-            trial = call.shared(Counting.of(own, way, total, *unit))
+            trial = call.shared(planned(way))
             error = trial.largest_error(sizes) if len(ways) > 1 else 0.0
             other = math.isinf(error) and way != usual_way()
             found.append((error, other, trial))
@@ -377,7 +389,7 @@ def _with_count(
             refused.append(refusal)
     if found:
         return [trial for *_, trial in sorted(found, key=lambda one: one[:2])], None
-    if must:
+    if coverage:
         raise refused[-1]
     short = next((way for way in ways if share_of(way, total, *unit) is None), None)
     rest = f"the rest of the budget would be too small for the {call.statistic.title}"
@@ -394,20 +406,22 @@ def _same_skipped(one: Designs, other: Designs) -> bool:
     return gone == others
 
 
-def with_coverage(released: Any, coverage: Coverage | None, uncounted: str | None) -> Any:
+def with_coverage(
+    released: Any, coverage: Coverage | GroupCoverage | None, uncounted: str | None
+) -> Any:
     """The same fresh release, or releases, with numbers of records, or with why there are none.
 
     Warns of what they tell; a warning that is made an error does not lose what was paid for: the
     report has it too.
     """
     warn_of_coverage(coverage)
-    if isinstance(released, (Release, Releases)):
+    if isinstance(released, (Release, Releases, OfParts)):
         for name, own in (("coverage", coverage), ("uncounted", uncounted)):
             object.__setattr__(released, name, own)  # a copy would lose what is in no field
     return released
 
 
-def warn_of_coverage(coverage: Coverage | None) -> None:
+def warn_of_coverage(coverage: Coverage | GroupCoverage | None) -> None:
     """Warns of what released numbers of records tell."""
     for text in () if coverage is None else coverage.warnings:
         warn_of_paid(text, CoverageWarning)
