@@ -16,9 +16,10 @@ from curvedp.errors import BatchError
 from curvedp.mechanisms.choice import MECHANISMS
 from curvedp.privacy import Guarantee, Unproved
 from curvedp.statistics import Statistic
+from curvedp.statistics.beside import check_statistic
 from curvedp.statistics.call import Call, Designs
 from curvedp.statistics.moments import Moment
-from curvedp.statistics.release import check_coverage, check_statistic, counted
+from curvedp.statistics.release import check_coverage, counted
 
 __all__ = [
     "REFUSAL",

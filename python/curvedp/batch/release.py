@@ -25,8 +25,9 @@ from curvedp.domain import Ball, ProductBall, WholeSpace, as_domain
 from curvedp.errors import BatchError
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
 from curvedp.statistics import Mean, Statistic
+from curvedp.statistics.beside import check_statistic
 from curvedp.statistics.call import Call, Progress, reporter
-from curvedp.statistics.release import check_statistic, release_read, warn_of_coverage
+from curvedp.statistics.release import release_read, warn_of_coverage
 
 __all__ = ["release"]
 

@@ -20,6 +20,7 @@ from curvedp.privacy import GDP, Guarantee, PureDP, Release
 from curvedp.privacy.coverage import Coverage
 from curvedp.privacy.group_report import report_of_groups, statement_of_groups
 from curvedp.privacy.provenance import Provenance
+from curvedp.privacy.record_count import RecordCount
 from curvedp.privacy.release import unproved_text
 from curvedp.privacy.statement import Statement
 from curvedp.statistics.call import Call, Result, composed
@@ -96,6 +97,8 @@ class Releases(Generic[Result]):
         How many records of all groups were points inside their ball, if they were counted.
     uncounted : str or None
         Why they were not counted, where that is known.
+    counts : tuple of RecordCount, or None
+        Released numbers of records of each group, where these are protected.
     """
 
     call: Call
@@ -120,6 +123,7 @@ class Releases(Generic[Result]):
     provenance: Provenance | None = None
     coverage: Coverage | None = None
     uncounted: str | None = None
+    counts: tuple[RecordCount, ...] | None = None
 
     @property
     def mechanism(self) -> NDArray[np.object_]:
@@ -285,10 +289,26 @@ class Releases(Generic[Result]):
         index : int
         """
         found: Result = self.call.statistic.result(self, index)
-        if isinstance(found, Release):
+        if self.counts is not None:
+            self._dress(found, self.counts[index])
+        elif isinstance(found, Release):
             uncounted = self.uncounted if self.coverage is None else _OF_ALL
             object.__setattr__(found, "uncounted", uncounted)
         return found
+
+    def _dress(self, found: Any, count: RecordCount) -> None:
+        """Gives a fresh release, and those that were drawn for it, the whole guarantee and the
+        count; not one that was given to the statistic."""
+        for name, value in (
+            ("guarantee", self.guarantee),
+            ("count", count),
+            ("provenance", self.provenance),
+            ("uncounted", self.uncounted),
+        ):
+            object.__setattr__(found, name, value)  # a copy would lose what is in no field
+        for part in found.parts:
+            if not any(part is given for given in self.call.statistic.rests_on):
+                self._dress(part, count)
 
     @cached_property
     def _numbers(self) -> dict[Hashable, int]:
@@ -374,4 +394,5 @@ def release_fields(releases: Releases[Any], index: int) -> dict[str, Any]:
         "base_point": None if base_point is None else base_point[index],
         "parts": tuple(part.release_at(index) for part in releases.parts),
         "provenance": releases.provenance,
+        "count": None if releases.counts is None else releases.counts[index],
     }
