@@ -29,7 +29,8 @@ from curvedp.domain import Ball
 from curvedp.manifolds import Euclidean, Manifold, Projective, Sphere, Torus, as_manifold
 from curvedp.privacy import Guarantee, Release
 from curvedp.privacy.base import adds_or_removes
-from curvedp.privacy.release import NOT_PRIVATE, report_of_parts, unproved_text
+from curvedp.privacy.of_parts import report_of_parts
+from curvedp.privacy.release import NOT_PRIVATE, unproved_text
 from curvedp.statistics.call import CallOptions
 from curvedp.statistics.confidence_region import confidence_region
 from curvedp.statistics.frechet_mean import Mean
@@ -346,8 +347,7 @@ class MeanDirection:
 
     def report(self) -> str:
         """Plain text: direction and certainty, the `statement`, and the releases behind them."""
-        region = self.region
-        return report_of_parts(self._title, self._facts(), region.statement, region.parts)
+        return report_of_parts(self.region, self._title, self._facts())
 
     @property
     def _title(self) -> str:
@@ -378,6 +378,8 @@ class MeanDirection:
                 )
         facts.append(("guarantee", str(self.guarantee or NOT_PRIVATE)))
         facts.append(("records", f"n = {self.region.n}"))
+        if self.region.coverage is not None:
+            facts.append(("coverage", str(self.region.coverage)))
         return facts
 
     def _direction_text(self) -> str:
@@ -532,7 +534,7 @@ def mean_direction(
         Of angles given as such.
     level : float
         Of the confidence set.
-    units, records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress
+    units, records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, coverage
         As in `frechet_mean`.
 
     Returns

@@ -46,7 +46,7 @@ from curvedp.batch.output import Append, Output, output_of
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.parquet import Source
 from curvedp.batch.partitions import Partition
-from curvedp.batch.results import errors_of, manifest, with_plain_lists
+from curvedp.batch.results import errors_of, manifest, mechanisms_of, with_plain_lists
 from curvedp.batch.storage import (
     as_json,
     read_json,
@@ -434,7 +434,7 @@ class Job:
             self.parameters,
             self.layout.sizes,
             {size for size, number in chosen if designs[number] is None},
-            designs,
+            mechanisms_of(self.parameters.call, designs),
             noise="deleted" if self.given_secret is None else "kept",
             errors=self.noted["errors"],
             coverage=self._coverage(),

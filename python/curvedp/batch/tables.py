@@ -23,7 +23,7 @@ from curvedp.batch.counts import added_up, count_of, counts_of_groups
 from curvedp.batch.folder import folder_of
 from curvedp.batch.output import output_of, read_manifest
 from curvedp.batch.parameters import BatchParameters
-from curvedp.batch.results import count_sizes, errors_of, manifest
+from curvedp.batch.results import count_sizes, errors_of, manifest, mechanisms_of
 from curvedp.errors import BatchError
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
 from curvedp.privacy.coverage import Coverage, GroupCoverage, coverage_from_dict
@@ -268,7 +268,7 @@ def release_table(
             parameters,
             count_sizes(numbers_of(sizes)),
             skipped,
-            designs,
+            mechanisms_of(call, designs),
             noise="fresh" if secret is None else "kept",
             errors=errors_of(found),
             coverage=count_of(call, added_up(weights), secret)

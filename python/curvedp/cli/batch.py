@@ -521,7 +521,7 @@ def _print_plan(
     console.print(table)
     if limits := limits_of_error(call.statistic.title):
         console.print(f"Expected errors: {limits}.", markup=False)
-    console.print(composition(parameters, groups - left_out), markup=False)
+    console.print(composition(parameters, groups - left_out, call.total), markup=False)
     console.print("Nothing was spent or released.", markup=False)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -22,7 +23,7 @@ from curvedp.privacy.release import (
 )
 from curvedp.privacy.statement import Statement
 
-__all__ = ["OfParts"]
+__all__ = ["OfParts", "report_of_parts"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -107,14 +108,7 @@ class OfParts(Disclosed):
 
     def report(self) -> str:
         """Plain text: the result, the `statement`, then the releases that it rests on."""
-        lines = [self._title]
-        for text in self._warnings():
-            lines += ["", *textwrap.wrap(f"WARNING: {text}", 88)]
-        lines += [""] if self._warnings() else []
-        lines += [f"{name}: {text}" for name, text in self._facts()]
-        told = self.statement
-        lines += [] if told is None else ["", *told.lines()]
-        return "\n".join([*lines, *lines_of_parts(self.parts, self.coverage)]) + "\n"
+        return report_of_parts(self, self._title, self._facts())
 
     def __repr__(self) -> str:
         known = NOT_PRIVATE if self.guarantee is None else self.guarantee._brief
@@ -148,3 +142,21 @@ class OfParts(Disclosed):
             "parts": tuple(map(Release.from_dict, data["parts"])),
             "coverage": None if counted is None else Coverage.from_dict(counted),
         }
+
+
+def report_of_parts(own: OfParts, title: str, facts: Sequence[tuple[str, str]]) -> str:
+    """The report of a result, or of what was computed from one, with a title and facts.
+
+    Parameters
+    ----------
+    own : OfParts
+    title : str
+    facts : sequence of (name, text)
+    """
+    lines, warnings = [title], () if own.coverage is None else own.coverage.warnings
+    for text in warnings:
+        lines += ["", *textwrap.wrap(f"WARNING: {text}", 88)]
+    lines += [""] if warnings else []
+    lines += [f"{name}: {text}" for name, text in facts]
+    lines += [] if own.statement is None else ["", *own.statement.lines()]
+    return "\n".join([*lines, *lines_of_parts(own.parts, own.coverage)]) + "\n"

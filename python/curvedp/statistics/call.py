@@ -29,7 +29,16 @@ from curvedp.errors import ExistenceError
 from curvedp.manifolds import Manifold
 from curvedp.mechanisms import ways_to_meet
 from curvedp.mechanisms.calibration import check_guarantee
-from curvedp.privacy import GDP, Guarantee, Ledger, NoiseSecret, PureDP, Unproved, compose
+from curvedp.privacy import (
+    GDP,
+    Guarantee,
+    Ledger,
+    NoiseSecret,
+    PureDP,
+    Release,
+    Unproved,
+    compose,
+)
 from curvedp.privacy.base import Neighbours, calibration_of
 from curvedp.privacy.payment import pay
 from curvedp.privacy.provenance import Provenance
@@ -104,9 +113,13 @@ class Statistic(abc.ABC, Generic[Result]):
     served: ClassVar[tuple[Neighbours, ...]] = ("replace",)
     #: True if `coverage` may count which of its records are points inside the ball.
     counted: ClassVar[bool] = True
-    #: True if it is released, too, where the number of records is protected: it takes nothing
-    #: beside the points, has no parts, and its release is a `Release`.
+    #: True if it is released, too, where the number of records is protected.
     takes_unknown_n: ClassVar[bool] = False
+    #: True if what it says of the population would be wrong with copies of the ball's centre among
+    #: the records: where their number is protected more are hardly ever used than there are.
+    infers: ClassVar[bool] = False
+    #: What copies of the ball's centre have beside their points: what counts as missing.
+    padding_beside: ClassVar[float] = math.nan
     #: Memory that it takes, in sizes of the records: measured and rounded up.
     memory: ClassVar[float] = 2.0
 
@@ -198,6 +211,11 @@ class Statistic(abc.ABC, Generic[Result]):
         return None
 
     @property
+    def rests_on(self) -> tuple[Release, ...]:
+        """Releases among its keywords, with guarantees of their own."""
+        return ()
+
+    @property
     def asked(self) -> Statistic[Any]:
         """The statistic that the user asked for."""
         return self
@@ -249,6 +267,16 @@ class Statistic(abc.ABC, Generic[Result]):
         """
         raise TypeError(f"the {self.title} takes nothing beside the points")
 
+    def read_protected_beside(self, given: Any, n: int) -> FloatArray:
+        """The same where who is there is protected: no label raises, and -1 is that of no part.
+
+        Parameters
+        ----------
+        given : array-like, shape (n,) or (n, q)
+        n : int
+        """
+        return self.read_beside(given, n)
+
     def categories_beside(self, beside: FloatArray) -> FloatArray | None:
         """0, 1 or 2 for numbers beside a record that are in range, out of it, and missing.
 
@@ -290,6 +318,11 @@ class Statistic(abc.ABC, Generic[Result]):
 
     #: True if designs depend on the sizes of a group's parts, see `parts`.
     has_parts: ClassVar[bool] = False
+
+    @property
+    def part_count(self) -> int:
+        """Number of a group's parts, which numbers beside the records tell apart."""
+        return 1
 
     def parts(self, beside: FloatArray | None, offsets: Offsets) -> Offsets:
         """Public sizes of each group's parts, such as two samples; shape (groups,) for one part.

@@ -15,13 +15,14 @@ from curvedp._validation import FloatArray, as_count
 from curvedp.domain import Ball, WholeSpace
 from curvedp.errors import CoverageWarning, ExistenceError, LedgerError
 from curvedp.manifolds import Manifold
-from curvedp.privacy import GDP, ApproxDP, Guarantee, Ledger, NoiseSecret, PureDP, Release
+from curvedp.privacy import GDP, Guarantee, Ledger, NoiseSecret, PureDP, Release
 from curvedp.privacy.base import adds_or_removes
 from curvedp.privacy.coverage import Coverage, GroupCoverage
 from curvedp.privacy.of_parts import OfParts
 from curvedp.privacy.payment import charged, settle
-from curvedp.privacy.provenance import Payment, Provenance
+from curvedp.privacy.provenance import Payment
 from curvedp.privacy.secret import fingerprint_of
+from curvedp.statistics.beside import check_statistic, read_beside
 from curvedp.statistics.call import (
     Call,
     CallOptions,
@@ -36,8 +37,9 @@ from curvedp.statistics.call import (
     reporter,
 )
 from curvedp.statistics.coverage import Counting, share_of, why_not
-from curvedp.statistics.grouping import Grouping, GroupsLike, Offsets
+from curvedp.statistics.grouping import GroupsLike, Offsets
 from curvedp.statistics.paid import Paid
+from curvedp.statistics.protected_groups import grouped, keys_are_private
 from curvedp.statistics.public_time import KINDS, Timing, at_public_time
 from curvedp.statistics.releases import Releases
 from curvedp.statistics.unknown_n import release_counted
@@ -103,10 +105,9 @@ def release(
     domain = as_balls(ball)[0]
     is_whole = isinstance(domain, WholeSpace)
     if check_statistic(statistic).takes_unknown_n and adds_or_removes(guarantee) and not is_whole:
-        read_beside(statistic, 0, covariate=covariate, labels=labels)
-        own = cast(Ball | Sequence[Ball], ball)
-        found: Result = release_counted(
-            release_read, statistic, records, own, guarantee, groups=groups, **call
+        given = {"covariate": covariate, "labels": labels, "groups": groups, **call}
+        found: Result | Releases[Result] = release_counted(
+            statistic, records, cast(Ball | Sequence[Ball], ball), guarantee, **given
         )
         return found
     if call.get("n_guess") is not None:
@@ -117,7 +118,7 @@ def release(
     space = domain.manifold
     is_public = not adds_or_removes(guarantee)
     data = space.read_records(records, least=1 if is_public else 0)
-    beside = read_beside(check_statistic(statistic), len(data), covariate=covariate, labels=labels)
+    beside = read_beside(statistic, len(data), covariate=covariate, labels=labels)
     how = cast(UnitOptions, {name: own for name, own in call.items() if name != "n_guess"})
     return release_read(statistic, data, ball, guarantee, beside=beside, groups=groups, **how)
 
@@ -141,12 +142,8 @@ def release_read(
     timing: Timing = "prompt",
     units: GroupsLike = None,
     coverage: CoverageOption = None,
-    paid: Provenance | None = None,
 ) -> Result | Releases[Result]:
-    """`release` of records that were read already, and of the numbers beside them.
-
-    `paid` is where a call comes from that was paid before, and whose parameters were checked.
-    """
+    """`release` of records that were read already, and of the numbers beside them."""
     call = Call(
         statistic=statistic if units is None else statistic.with_units(),
         balls=as_balls(ball),
@@ -187,20 +184,18 @@ def release_read(
     total = int(numbers_of(sizes).sum())
     call, designs, uncounted = counted(call, sizes, coverage, total, alone=not is_grouped)
     keys, given = call.keys(secret, seed), statistic.given_points(call, grouping.labels)
-    if paid is None:
-        call.warn_of_noise(designs, numbers_of(sizes))
-        largest = int(grouping.n.max(initial=0))
-        call.ask_for_memory(
-            data.nbytes,
-            largest,
-            by_unit=unit_ends is not None,
-            timing=timing,
-            groups=1 if call.private_keys else count,
-        )
+    call.warn_of_noise(designs, numbers_of(sizes))
+    call.ask_for_memory(
+        data.nbytes,
+        int(grouping.n.max(initial=0)),
+        by_unit=unit_ends is not None,
+        timing=timing,
+        groups=1 if call.private_keys else count,
+    )
     if secret is not None:
         units_of = () if unit_ends is None else (grouping.arranged(np.arange(len(data))), unit_ends)
         secret._bind(fingerprint_of([data, *(() if beside is None else (beside,)), *units_of]))
-    provenance = paid or call.pay(ledger, count if is_grouped else None, seed, timing)
+    provenance = call.pay(ledger, count if is_grouped else None, seed, timing)
     with charged(ledger):
         ready = Paid(
             call=call,
@@ -255,48 +250,6 @@ def settle_release(released: Any, ledger: Ledger, spent: Guarantee) -> None:
     if entry is not None:
         payment = Payment.of(ledger, entry)
         object.__setattr__(released, "provenance", replace(made, payment=payment))
-
-
-def grouped(
-    guarantee: Guarantee, keys: GroupsLike, groups: GroupsLike, n: int, *, with_units: bool
-) -> Grouping:
-    """The groups of n records: of public keys where the number of records is protected.
-
-    Raises
-    ------
-    ValueError
-        For keys without need, and groups without keys where that would tell who is there.
-    """
-    if guarantee.neighbours == "replace":
-        if keys is not None:
-            raise ValueError(
-                'keys are for guarantees with neighbours="add-remove": leave them out, all labels '
-                "that occur are released"
-            )
-        return Grouping.of(groups, n, with_units=with_units)
-    if groups is None:
-        if keys is not None:
-            raise ValueError("give groups, the label of each record, with keys")
-        return Grouping.of(None, n)
-    if keys_are_private(guarantee, keys, groups):
-        return Grouping.of_protected(groups, n)
-    if keys is None:
-        raise ValueError(
-            "which groups occur would tell who is there: give keys, the public labels of all "
-            "groups that shall be released, or an ApproxDP guarantee, which shows those with "
-            "enough records"
-        )
-    return Grouping.among(keys, groups, n)
-
-
-def keys_are_private(guarantee: Guarantee, keys: GroupsLike, groups: GroupsLike) -> bool:
-    """True if which groups occur is protected: (epsilon, delta) pays for showing some."""
-    return (
-        isinstance(guarantee, ApproxDP)
-        and guarantee.neighbours == "add-remove"
-        and groups is not None
-        and keys is None
-    )
 
 
 def counted(
@@ -425,37 +378,6 @@ def warn_of_coverage(coverage: Coverage | GroupCoverage | None) -> None:
     """Warns of what released numbers of records tell."""
     for text in () if coverage is None else coverage.warnings:
         warn_of_paid(text, CoverageWarning)
-
-
-def check_statistic(statistic: Statistic[Result]) -> Statistic[Result]:
-    """The statistic, if it is one."""
-    if not isinstance(statistic, Statistic):
-        name = getattr(statistic, "__name__", type(statistic).__name__)
-        raise TypeError(f"statistic must be a Statistic, such as Mean(), got {name}")
-    return statistic
-
-
-def read_beside(statistic: Statistic[Any], n: int, **given: Any) -> FloatArray | None:
-    """Numbers beside the points of n records, of those `given` by keyword.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For what the statistic does not take, or lacks, and another number of rows.
-    """
-    for name, own in given.items():
-        if own is not None and name != statistic.beside:
-            raise TypeError(f"the {statistic.title} takes no {name}")
-    if statistic.beside is None:
-        return None
-    if given.get(statistic.beside) is None:
-        raise TypeError(f"the {statistic.title} needs {statistic.beside}, one for each record")
-    found = statistic.read_beside(given[statistic.beside], n)
-    if found.shape[:1] != (n,):
-        raise ValueError(
-            f"{statistic.beside} must be given for each of {n} records, got shape {found.shape}"
-        )
-    return found
 
 
 def sizes_of(

@@ -27,6 +27,7 @@ from curvedp.privacy.group_report import (
 )
 from curvedp.privacy.of_parts import OfParts
 from curvedp.privacy.provenance import Provenance
+from curvedp.privacy.record_count import RecordCount
 from curvedp.privacy.release import unproved_text
 from curvedp.privacy.statement import Statement
 from curvedp.statistics.call import Call, Result, composed
@@ -105,6 +106,8 @@ class Releases(Disclosed, Generic[Result]):
         count, or added up from a count of each group.
     uncounted : str or None
         Why they were not counted, where that is known.
+    counts : tuple of RecordCount, or None
+        Released numbers of records of each group, where these are protected.
     """
 
     call: Call
@@ -129,6 +132,7 @@ class Releases(Disclosed, Generic[Result]):
     provenance: Provenance | None = None
     coverage: Coverage | GroupCoverage | None = None
     uncounted: str | None = None
+    counts: tuple[RecordCount, ...] | None = None
 
     @property
     def mechanism(self) -> NDArray[np.object_]:
@@ -313,7 +317,9 @@ class Releases(Disclosed, Generic[Result]):
         index : int
         """
         found: Result = self.call.statistic.result(self, index)
-        if isinstance(found, (Release, OfParts)):
+        if self.counts is not None:
+            self._dress(found, self.counts[index])
+        elif isinstance(found, (Release, OfParts)):
             coverage, uncounted = self._count_of(index)
             object.__setattr__(found, "coverage", coverage)
             object.__setattr__(found, "uncounted", uncounted)
@@ -332,6 +338,20 @@ class Releases(Disclosed, Generic[Result]):
         outside, no_point = (float(self.more[name][index]) for name in ("outside", "no_point"))
         own = self.coverage
         return Coverage.of_numbers(outside, no_point, error, n, own.noise, own.guarantee), None
+
+    def _dress(self, found: Any, count: RecordCount) -> None:
+        """Gives a fresh release, and those that were drawn for it, the whole guarantee and the
+        count; not one that was given to the statistic."""
+        for name, value in (
+            ("guarantee", self.guarantee),
+            ("count", count),
+            ("provenance", self.provenance),
+            ("uncounted", self.uncounted),
+        ):
+            object.__setattr__(found, name, value)  # a copy would lose what is in no field
+        for part in found.parts:
+            if not any(part is given for given in self.call.statistic.rests_on):
+                self._dress(part, count)
 
     @cached_property
     def _numbers(self) -> dict[Hashable, int]:
@@ -417,4 +437,5 @@ def release_fields(releases: Releases[Any], index: int) -> dict[str, Any]:
         "base_point": None if base_point is None else base_point[index],
         "parts": tuple(part.release_at(index) for part in releases.parts),
         "provenance": releases.provenance,
+        "count": None if releases.counts is None else releases.counts[index],
     }
