@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from curvedp._displays import Shown, displayed
 from curvedp._html import card
 from curvedp._validation import as_count
 from curvedp.privacy.base import Guarantee
@@ -52,6 +53,8 @@ class OfParts(Disclosed):
 
     #: Its name where it is published.
     _statistic: ClassVar[str]
+    #: Where the function stands that draws several.
+    _display: ClassVar[str]
 
     def __post_init__(self) -> None:
         check_parts(self.guarantee, self.parts)
@@ -109,6 +112,29 @@ class OfParts(Disclosed):
     def report(self) -> str:
         """Plain text: the result, the `statement`, then the releases that it rests on."""
         return report_of_parts(self, self._title, self._facts())
+
+    def plot(self, ax: Any = None) -> Shown:
+        """Draw it with the matplotlib of the extra ``plot``.
+
+        By `curvedp.plotting.RegionDisplay` or `VarianceIntervalDisplay`, which draw several and
+        have more options.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Of a new figure by default.
+
+        Returns
+        -------
+        RegionDisplay or VarianceIntervalDisplay
+            With `figure_` and `ax_`; a notebook shows it.
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed.
+        """
+        return displayed([self], self._display, ax=ax)
 
     def __repr__(self) -> str:
         known = NOT_PRIVATE if self.guarantee is None else self.guarantee._brief

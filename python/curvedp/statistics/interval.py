@@ -35,6 +35,7 @@ class VarianceInterval(OfParts):
     level: float
 
     _statistic = "confidence interval of the Fréchet variance"
+    _display = "curvedp.plotting:VarianceIntervalDisplay.from_intervals"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -60,6 +60,7 @@ class ConfidenceRegion(OfParts):
     level: float
 
     _statistic = "confidence region of the Fréchet mean"
+    _display = "curvedp.plotting:RegionDisplay.from_regions"
 
     def __post_init__(self) -> None:
         super().__post_init__()
