@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from curvedp.batch.columns import RecordColumns
+from curvedp.column_names import in_reading_order
 from curvedp.domain import Ball, ProductBall, WholeSpace, as_domain
 from curvedp.errors import BatchError
 from curvedp.mechanisms.choice import MECHANISMS
@@ -115,7 +116,8 @@ class BatchParameters:
         check_statistic(statistic)
         if public_keys is not True:
             raise BatchError(REFUSAL)
-        keys, columns = names_of(by, "by"), names_of(points, "points")
+        keys, space = names_of(by, "by"), as_domain(ball).manifold
+        columns = in_reading_order(names_of(points, "points"), space)
         beside = check_columns(statistic, keys, columns, covariate, labels, units, records_per_unit)
         if units is not None:
             statistic = statistic.with_units()

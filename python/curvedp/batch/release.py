@@ -22,6 +22,7 @@ from curvedp.batch.protected import release_protected
 from curvedp.batch.run import release_all, run
 from curvedp.batch.tables import BatchReleases, release_table
 from curvedp.batch.upload import place_of
+from curvedp.column_names import in_reading_order
 from curvedp.domain import Ball, ProductBall, WholeSpace, as_domain
 from curvedp.errors import BatchError
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
@@ -90,7 +91,8 @@ def release(
         refused: a data set's filter or own schema, or files of a folder with other endings.
     points : str or sequence of str
         The column of points (fixed-size lists in row-major order, or tensors), or one column for
-        each number. A missing point counts as the ball's centre.
+        each number; in any order if their names say what they hold, as ``lat, lon`` do. A missing
+        point counts as the ball's centre.
     ball : Ball
         Public domain of all groups.
     guarantee : PureDP, ApproxDP, ZCDP or GDP
@@ -318,7 +320,8 @@ def _release_all_records(
     """The release of all records of a table or file as one data set."""
     beside = check_beside(check_statistic(statistic), covariate, labels)
     ball = as_domain(ball)
-    names, space = names_of(points, "points"), ball.manifold
+    space = ball.manifold
+    names = in_reading_order(names_of(points, "points"), space)
     check_units(units, records_per_unit)
     columns = RecordColumns(names, space, beside, units, statistic)
     is_file = is_files(source)

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curvedp._text import listed
+from curvedp.column_names import reading_order
 from curvedp.manifolds import Manifold
 
 __all__ = ["CSV", "Dialect", "FileError", "read_csv", "read_csv_labels", "select_names"]
@@ -153,6 +154,8 @@ def read_csv(
     if dialect.header or manifold is None:
         width = len(names) if dialect.header else len(rows[0])
         wanted = list(range(width)) if columns is None else select_names(names, columns, path)
+        if manifold is not None and dialect.header:
+            wanted = [wanted[k] for k in reading_order([names[k] for k in wanted], manifold)]
         _check_numbers(rows[0], wanted, dialect, path)
         missing = [""] * width
         whole = [row if len(row) == width else missing for row in rows]

@@ -168,7 +168,8 @@ def mean(data: Path, mechanism: str | None, **options: Any) -> None:
 
     DATA is an npy, npz, csv or parquet file. One row is one record: a point, flattened, the
     upper triangle of a symmetric matrix row by row, longitude and latitude in degrees, or a
-    quaternion. Directions may have any length and landmarks any position and size. A record that is
+    quaternion. Columns named lat, lon, or w, x, y, z, or Dxx, Dyy, ..., may come in any order.
+    Directions may have any length and landmarks any position and size. A record that is
     not a point of the manifold, or has an empty cell, counts as the ball's centre, or without a
     ball not at all. The number of records is public but for --neighbours add-remove.
     """

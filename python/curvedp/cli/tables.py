@@ -25,6 +25,7 @@ from curvedp.cli.csv_files import (
     read_csv_labels,
     select_names,
 )
+from curvedp.column_names import in_reading_order
 from curvedp.errors import BatchError, MissingExtraError
 from curvedp.manifolds import Euclidean, Manifold
 
@@ -198,6 +199,7 @@ def _read_parquet(path: Path, columns: Sequence[str] | None, manifold: Manifold 
     if not chosen or not len(table):
         raise FileError(f"{path}: no record")
     space = manifold or Euclidean(1)
+    chosen = in_reading_order(chosen, space)
     width = space.point_size if len(chosen) == 1 else 1
     try:
         blocks = [column_numbers(table.column(k), k, space, width) for k in chosen]
