@@ -55,6 +55,11 @@ def _free_port() -> int:
         return int(own.getsockname()[1])
 
 
+def _answers(port: int) -> bool:
+    with socket.socket() as own:
+        return own.connect_ex(("127.0.0.1", port)) == 0
+
+
 @pytest.fixture
 def started(tmp_path: Path) -> Iterator[list[subprocess.Popen[bytes]]]:
     """Processes that are ended with all that they started."""
@@ -104,13 +109,16 @@ def test_two_hospitals_and_a_server_release_one_mean(
 
     no_install = "--disable-runtime-dependency-installation"
     start("flower-superlink", "--insecure", no_install, "--port", str(port))
+    until = time.monotonic() + 800
+    while not _answers(port) and time.monotonic() < until:
+        time.sleep(0.5)
     for name in NAMES:
         config = f'name="{name}" folder="{tmp_path / name}"'
         link = ("--superlink", f"127.0.0.1:{port}", "--port", str(_free_port()))
         start("flower-supernode", "--insecure", *link, "--node-config", config)
     start("flwr", "run", "app", "local", "--stream")
-    until = time.monotonic() + 800
     while not (tmp_path / "mean.json").exists() and time.monotonic() < until:
+        assert started[-1].poll() in (None, 0), (tmp_path / "3.log").read_text()
         time.sleep(1.0)
     time.sleep(1.0)
     logs = "\n".join(own.read_text() for own in sorted(tmp_path.glob("*.log")))

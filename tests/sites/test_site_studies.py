@@ -314,13 +314,30 @@ def test_each_run_is_paid_and_what_was_not_spent_comes_back() -> None:
     assert not release.found
     assert ledger.spent == PROTECTED
     [entry] = site.finish()
-    assert entry.spent.mu == pytest.approx(release.spent) == pytest.approx(0.6)
+    assert entry.spent.mu == pytest.approx(release.spent)
     assert site.finish() == []
     finished(ServerMean(own), [site])
-    assert ledger.spent.mu == pytest.approx(np.hypot(0.6, 2.0))
+    assert ledger.spent.mu == pytest.approx(np.hypot(release.spent, 2.0))
     site = SiteMean(NORTH, own, "site 0", ledger=cdp.Ledger(cdp.GDP(1.9, neighbours="add-remove")))
     with pytest.raises(BudgetError):
         site.answer(ServerMean(own).plan())
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "is_given_back"),
+    [
+        (cdp.ZCDP(2.0, neighbours="add-remove"), True),
+        (cdp.ApproxDP(8.0, 1e-6, neighbours="add-remove"), False),
+    ],
+    ids=repr,
+)
+def test_ledgers_of_other_kinds_pay_for_studies(guarantee: Any, is_given_back: bool) -> None:
+    own, ledger = study(1, 0, guarantee=guarantee), cdp.Ledger(guarantee)
+    site = SiteMean(np.full((9, 3), np.nan), own, "site 0", ledger=ledger)
+    release = finished(ServerMean(own), [site])
+    assert (release.found, release.guarantee) == (False, guarantee)
+    assert bool(site.finish()) == is_given_back
+    assert (ledger.spent == guarantee) != is_given_back
 
 
 def test_a_run_that_is_over_is_answered_no_more() -> None:
