@@ -84,6 +84,16 @@ def test_keys_are_of_all_sites_and_stay_the_same() -> None:
     parties[0].answer(step)
 
 
+def test_a_new_run_may_have_a_new_key_of_another_site() -> None:
+    server, parties = _started(3, 1)
+    parties[0].answer(server.plan())
+    own = parties[0].agreement
+    parties[2] = SiteMean(np.empty((0, 3)), own, "site 2", seed=1)
+    keys = {name: site.key for name, site in zip(own.roster, parties, strict=True)}
+    for _ in range(2):  # each is a run of its own
+        assert parties[0].answer(ServerMean(own, keys=keys).plan())
+
+
 def test_a_site_that_was_started_anew_needs_a_new_run() -> None:
     server, parties = _started()
     again = SiteMean(np.empty((0, 3)), parties[0].agreement, "site 0")

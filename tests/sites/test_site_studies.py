@@ -17,6 +17,7 @@ import curvedp as cdp
 from curvedp.errors import BudgetError, CoverageWarning, LedgerError, SiteError
 from curvedp.manifolds import as_manifold
 from curvedp.privacy import Unproved
+from curvedp.privacy.registry import problems
 from curvedp.sites import Agreement, ServerMean, SiteMean, SitesMeanRelease, simulate
 from curvedp.sites.wire import Answer, Plan
 from site_cases import PROTECTED, finished, names, normal, sites_of, study
@@ -53,6 +54,17 @@ def test_the_release_says_who_is_protected_against_whom_and_survives_json() -> N
     again = cdp.Release.from_json(release.to_json())
     assert (again, type(again)) == (release, SitesMeanRelease)
     assert release.ball is not None
+    entry = release.to_registry(
+        name="Mean direction",
+        data_curator="A consortium",
+        curator_type="Nonprofit",
+        description="Of five sites",
+        intended_use="Research",
+        region="Europe",
+        authors=["A. Author"],
+    )
+    assert problems(entry) == []
+    assert entry["deployment"]["deployment_model"]["model_name"] == "Federated"
 
 
 def test_noise_from_a_seed_promises_nothing_and_no_ledger_pays_for_it() -> None:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from curvedp.errors import CurvedpError, MissingExtraError
+from curvedp.errors import BudgetError, MissingExtraError, SiteError
 from curvedp.sites.agreement import Agreement
 from curvedp.sites.release import SitesMeanRelease
 from curvedp.sites.server import ServerMean
@@ -57,7 +57,7 @@ def client_app(site_of: Callable[[Any], SiteMean]) -> Any:
     def reply(message: Any, context: Any, act: Callable[[SiteMean, bytes], bytes]) -> Any:
         try:
             own: dict[str, Any] = {_BYTES: act(site_of(context), message.content[_RECORD][_BYTES])}
-        except CurvedpError as error:  # says nothing of records
+        except (SiteError, BudgetError) as error:  # says nothing of records
             own = {_REFUSED: str(error)}
         except Exception:  # may say something: it stays here
             _LOG.exception("the site failed")

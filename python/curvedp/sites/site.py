@@ -94,7 +94,9 @@ class SiteMean:
         self._sums = RecordSums(agreement.manifold, grouping.arranged(data), ends)
         self._book = Book(state)
         self._mask = _core.MaskKey() if agreement.masks else None
-        self._keys: tuple[str, ...] | None = None
+        #: Keys of the sites in each run, and those that are known to give masks.
+        self._keys: dict[str, tuple[str, ...]] = {}
+        self._masking: set[tuple[str, ...]] = set()
         self._lock = threading.Lock()
 
     @property
@@ -134,6 +136,7 @@ class SiteMean:
             with charged(self._ledger, "the ledger keeps it for the later rounds of this run"):
                 last = (asked.round, asked.digest, asked.request.mu)
                 self._book.note(asked.run, known, begun, last)
+                self._keys[asked.run] = asked.keys
                 noisy = self._sums.noisy(
                     asked.request,
                     self._stream(asked.round),
@@ -192,15 +195,15 @@ class SiteMean:
                     "the same agreement and version of curvedp"
                 )
         size = own.check(plan.request)
-        self._check_keys(plan.keys)
+        self._check_keys(plan.keys, self._keys.get(plan.run, plan.keys))
         if plan.bound != self._sums.bound(plan.request, own.replaces, own.records_per_unit):
             raise SiteError("the plan has another bound on messages than this site agreed on")
         if (plan.round == 0) != (plan.previous == plan.total == ""):
             raise SiteError("the plan says of no plan or total before it")
         return size
 
-    def _check_keys(self, keys: tuple[str, ...]) -> None:
-        """Refuses keys that are not of all sites, and others than in an earlier plan."""
+    def _check_keys(self, keys: tuple[str, ...], before: tuple[str, ...]) -> None:
+        """Refuses keys that are not of all sites, and others than in an earlier plan of the run."""
         count = len(self.agreement.roster) if self._mask is not None else 0
         if len(keys) != count or len(set(keys)) != count:
             raise SiteError("the plan has not one key of each site, as masks need, or has needless")
@@ -211,15 +214,15 @@ class SiteMean:
                 "the plan has another key of this site: one that was started anew cannot go on "
                 "with masks, so begin a new run"
             )
-        if self._keys is not None:
-            if self._keys != keys:
-                raise SiteError("the plan has other keys than an earlier one")
+        if keys != before:
+            raise SiteError("the plan has other keys than an earlier one")
+        if keys in self._masking:
             return
         try:  # with a context of its own: the plan's serves once
             self._mask.mask(self._peers(keys), "".join(keys).encode(), 1)
         except ValueError as error:
             raise SiteError(f"the plan has keys that give no mask: {error}") from None
-        self._keys = keys
+        self._masking.add(keys)
 
     @property
     def _place(self) -> int:
