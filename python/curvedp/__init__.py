@@ -16,6 +16,7 @@ _SUBMODULES = (
     "conformal",
     "datasets",
     "descriptors",
+    "directions",
     "mail",
     "mechanisms",
     "nonprivate",

@@ -5,6 +5,7 @@ from curvedp import batch as batch
 from curvedp import conformal as conformal
 from curvedp import datasets as datasets
 from curvedp import descriptors as descriptors
+from curvedp import directions as directions
 from curvedp import learning as learning
 from curvedp import mail as mail
 from curvedp import mechanisms as mechanisms

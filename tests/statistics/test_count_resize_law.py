@@ -1,9 +1,6 @@
 """Count, resize, release: its laws by exact enumeration on the line, and what breaks them.
 
-The whole release on the line is (count, value): the count's law, the number m that follows, the
-selection's hypergeometric law and the noise of m records are all taken from the library, and
-delta(epsilon) of two data sets that differ by one record is an integral over the values, a sum over
-the counts. Theorem and proof: docs/proofs/count-resize.md.
+Theorem and proof: docs/proofs/count-resize.md.
 """
 
 from __future__ import annotations
@@ -11,7 +8,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -20,108 +16,25 @@ from scipy import stats
 
 import curvedp as cdp
 from chance import CONFIDENCE, DEVIATIONS, FAILURE
-from curvedp import _core, sensitivity
+from count_laws import (
+    ADD,
+    LINE,
+    SIZES,
+    TOLERANCE,
+    WHOLE,
+    counts_of,
+    delta,
+    excess,
+    plan_of,
+    scale_of,
+    used,
+)
+from curvedp import _core
 from curvedp.audit import audit_release_function
-from curvedp.mechanisms.calibration import budget_of, calibrated_scale
+from curvedp.mechanisms.calibration import budget_of
 from curvedp.privacy.base import with_relation
-from curvedp.statistics.unknown_n import CountPlan, random_order, resized
-
-ADD = "add-remove"
-LINE = cdp.Ball("euclidean:1", [0.0], 1.0)
-WHOLE = [cdp.GDP(1.0), cdp.GDP(0.6), cdp.PureDP(1.0), cdp.PureDP(2.0)]
-SIZES = (0, 1, 2, 5)
-#: Of the integrals, and of counts that are left out.
-TOLERANCE = 1e-5
-Selected = Callable[[int, int, bool], dict[float, float]]
-
-# ------------------------------------------------------------------------- the law on the line
-
-
-def plan_of(whole: cdp.privacy.Guarantee, n: int = 9) -> CountPlan:
-    return CountPlan.of(with_relation(whole, ADD), n, 1, 1)
-
-
-def counts_of(plan: CountPlan, n: int) -> dict[int, float]:
-    """The law of the released count, of all but 1e-13."""
-    reach = math.ceil(40 * plan.scale)
-    noise = np.arange(-reach, reach + 1)
-    if isinstance(plan.way, cdp.PureDP):
-        q = math.exp(-plan._rate)
-        weights = (1 - q) / (1 + q) * q ** np.abs(noise).astype(float)
-    else:
-        ends = np.concatenate([noise - 0.5, [reach + 0.5]]) / plan.scale
-        weights = np.where(noise > 0, -np.diff(stats.norm.sf(ends)), np.diff(stats.norm.cdf(ends)))
-    assert weights.sum() == pytest.approx(1.0, abs=1e-12)
-    return {n + int(k): float(w) for k, w in zip(noise, weights, strict=True)}
-
-
-def means_of_selection(n: int, m: int, with_one: bool) -> dict[float, float]:
-    """The law of the mean of m of n records at -1 and, if it is there, one at 1; padded by 0."""
-    total = n + with_one
-    missing = max(0, m - total)
-    chance = (min(1.0, m / total) if total else 0.0) if with_one else 0.0
-    of_others = -(min(m, total) - 0.0)
-    law = {of_others / m: 1.0 - chance, (of_others + 2.0) / m: chance}
-    assert missing + min(m, total) == m
-    return {mean: weight for mean, weight in law.items() if weight > 0}
-
-
-def scale_of(plan: CountPlan, m: int) -> float:
-    way = plan.rest
-    return calibrated_scale(sensitivity.frechet_mean(LINE, m), 0.0, way)
-
-
-def used(plan: CountPlan, count: int) -> int:
-    return max(1, plan.target(count))
-
-
-def delta(
-    plan: CountPlan,
-    n: int,
-    epsilon: float,
-    *,
-    remove: bool = False,
-    noise: Callable[[CountPlan, int], float] = scale_of,
-    selected: Selected = means_of_selection,
-    paid: bool = True,
-) -> float:
-    """delta(epsilon) of the release of n records against that of n + 1, or of the reverse."""
-    laws = []
-    for with_one in (False, True):
-        size = n + with_one
-        laws.append(counts_of(plan, size) if paid else {size: 1.0})
-    if remove:
-        laws.reverse()
-    total = 0.0
-    for count, weight in laws[0].items():
-        other = laws[1].get(count, 0.0)
-        if weight < 1e-10:
-            continue
-        m = used(plan, count)
-        own = selected(n, m, remove)
-        against = selected(n, m, not remove)
-        total += weight * _excess(plan, noise(plan, m), own, against, epsilon, other / weight)
-    return total
-
-
-def _excess(
-    plan: CountPlan,
-    scale: float,
-    own: dict[float, float],
-    against: dict[float, float],
-    epsilon: float,
-    ratio: float,
-) -> float:
-    """The integral of the positive part of p - e^epsilon ratio q, of mixtures with one noise."""
-    law = stats.laplace if isinstance(plan.way, cdp.PureDP) else stats.norm
-    places = np.array([*own, *against])
-    grid = np.linspace(places.min() - 20 * scale, places.max() + 20 * scale, 6_001)
-
-    def density(mixture: dict[float, float]) -> np.ndarray:
-        return sum(w * law.pdf(grid, mean, scale) for mean, w in mixture.items())
-
-    gap = density(own) - math.exp(epsilon) * ratio * density(against)
-    return float(np.trapezoid(np.maximum(gap, 0.0), grid))
+from curvedp.statistics.count_plan import CountPlan
+from curvedp.statistics.resize import Selection, distinct_keys
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -129,16 +42,16 @@ def _excess(
 @pytest.mark.parametrize("remove", [False, True])
 def test_no_epsilon_finds_more_than_the_guarantee_allows(whole, n, remove):
     plan = plan_of(whole)
-    for epsilon in (0.0, 0.25, 0.5, 1.0, 2.0):
-        found = delta(plan, n, epsilon, remove=remove)
-        assert found <= whole.to_delta(epsilon) + TOLERANCE
+    epsilons = (0.0, 0.25, 0.5, 1.0, 2.0)
+    found = delta(plan, n, epsilons, remove=remove)
+    assert np.all(found <= [whole.to_delta(e) + TOLERANCE for e in epsilons])
 
 
 @pytest.mark.parametrize("whole", WHOLE, ids=str)
 def test_the_guarantee_is_not_far_above_what_is_found(whole):
     """Control: the enumeration sees what is there, a good part of what is promised."""
     plan = plan_of(whole)
-    worst = max(delta(plan, n, 0.0, remove=r) for n in SIZES for r in (False, True))
+    worst = max(delta(plan, n, [0.0], remove=r)[0] for n in SIZES for r in (False, True))
     assert worst > 0.4 * whole.to_delta(0.0)
 
 
@@ -150,23 +63,18 @@ def test_control_noise_for_half_of_a_replacement_is_too_little(whole):
     def half(plan: CountPlan, m: int) -> float:
         return 0.5 * scale_of(plan, m)
 
+    epsilons = (0.0, 1.0, 2.0)
+    allowed = np.array([whole.to_delta(e) for e in epsilons])
+    asked = list(itertools.product((1, 2, 5), (False, True)))
     assert any(
-        delta(plan, n, e, remove=r, noise=half) > whole.to_delta(e) + 0.005
-        for n in (1, 2, 5)
-        for e in (0.0, 1.0, 2.0)
-        for r in (False, True)
+        np.any(delta(plan, n, epsilons, remove=r, noise=half) > allowed + 0.005) for n, r in asked
     )
-    assert all(
-        delta(plan, n, e, remove=r) <= whole.to_delta(e) + TOLERANCE
-        for n in (1, 2, 5)
-        for e in (0.0, 1.0, 2.0)
-        for r in (False, True)
-    )
+    assert all(np.all(delta(plan, n, epsilons, remove=r) <= allowed + TOLERANCE) for n, r in asked)
 
 
 @pytest.mark.parametrize("whole", WHOLE, ids=str)
 def test_control_a_count_that_is_not_paid_for_tells_all(whole):
-    assert delta(plan_of(whole), 5, 2.0, paid=False) == pytest.approx(1.0, abs=TOLERANCE)
+    assert delta(plan_of(whole), 5, [2.0], paid=False) == pytest.approx(1.0, abs=TOLERANCE)
 
 
 def first_of_resorted(n: int, m: int, with_one: bool) -> dict[float, float]:
@@ -185,7 +93,7 @@ def test_control_the_first_records_of_an_order_that_depends_on_them_tell_all():
     def half_used(n: int, m: int, with_one: bool) -> dict[float, float]:
         return first_of_resorted(n, min(m, n // 2), with_one)
 
-    assert delta(plan, 400, 1.0, selected=half_used) > 0.9
+    assert delta(plan, 400, [1.0], selected=half_used) > 0.9
     assert cdp.GDP(1.0).to_delta(1.0) < 0.2
 
 
@@ -208,13 +116,14 @@ def test_replacing_a_record_costs_what_the_rest_promises(whole, n):
         law = {others / m: 1.0 - chance, (others + 2.0) / m: chance}
         return {mean: weight for mean, weight in law.items() if weight > 0}
 
-    for epsilon, one in itertools.product((0.0, 0.5, 1.0), (False, True)):
-        total = 0.0
+    epsilons = (0.0, 0.5, 1.0)
+    for one in (False, True):
+        total = np.zeros(len(epsilons))
         for count, weight in counts_of(plan, n).items():
             m = used(plan, count)
             own, against = selected(n, m, one), selected(n, m, not one)
-            total += weight * _excess(plan, scale_of(plan, m), own, against, epsilon, 1.0)
-        assert total <= rest.to_delta(epsilon) + TOLERANCE
+            total += weight * excess(plan, scale_of(plan, m), own, against, epsilons, 1.0)
+        assert np.all(total <= [rest.to_delta(e) + TOLERANCE for e in epsilons])
     assert budget_of(rest) < budget_of(whole)
 
 
@@ -227,7 +136,7 @@ def test_counts_have_the_law_that_is_enumerated(whole, k):
     plan = CountPlan.of(with_relation(whole, ADD), 50, k, 2)
     stream = _core.Stream.from_os()
     draws = 4000
-    found = Counter(plan.draw(17, stream) for _ in range(draws))
+    found = Counter(plan.draw(np.full(draws, 17), stream).tolist())
     law = counts_of(plan, 17)
     kept = [count for count in law if draws * law[count] > 10]
     rest = draws - sum(found[count] for count in kept)
@@ -246,21 +155,50 @@ def test_counts_have_the_law_that_is_enumerated(whole, k):
         assert plan.scale >= k / budget_of(plan.way)
 
 
+def selected_rows(
+    rows: np.ndarray,
+    sizes: list[int],
+    m: list[int],
+    stream: _core.Stream,
+    ends: np.ndarray | None = None,
+) -> tuple[list[int], np.ndarray | None]:
+    """The records of cells of these sizes that are used; -1, -2, ... are copies of the centres."""
+    first = np.concatenate(([0], np.cumsum(sizes)))[:-1]
+    found = Selection(first, np.array(sizes), np.array(m), stream, ends)
+    centers = -1.0 - np.arange(len(sizes))[:, None]
+    return found.of(rows, centers)[:, 0].astype(int).tolist(), found.ends
+
+
 @pytest.mark.parametrize("m", [1, 2, 3, 4, 5, 6])
 def test_records_used_are_a_uniformly_random_sequence(m):
     """Of 4 records: every sequence of m of them, or of all with copies of the centre."""
-    rows, center = np.arange(1.0, 5.0)[:, None], np.zeros(1)
+    rows = np.arange(1.0, 5.0)[:, None]
     stream = _core.Stream.from_os()
-    pool = [1, 2, 3, 4] + [0] * max(0, m - 4)
+    pool = [1, 2, 3, 4] + [-1] * max(0, m - 4)
     law = Counter(itertools.permutations(pool, m))
     draws = 200 * len(law)
-    found = Counter(
-        tuple(int(x) for x in resized(rows, None, center, m, stream)[0][:, 0]) for _ in range(draws)
-    )
+    found = Counter(tuple(selected_rows(rows, [4], [m], stream)[0]) for _ in range(draws))
     assert set(found) <= set(law)
     total = sum(law.values())
     seen = [found[key] for key in law]
     assert stats.chisquare(seen, [draws * law[key] / total for key in law]).pvalue > FAILURE
+
+
+def test_cells_are_selected_independently_and_padded_by_their_own_centre():
+    """Three cells of 3, 0 and 2 records, of which 2, 1 and 3 are used."""
+    rows, stream = np.arange(1.0, 6.0)[:, None], _core.Stream.from_os()
+    laws = [
+        set(itertools.permutations([1, 2, 3], 2)),
+        {(-2,)},
+        set(itertools.permutations([4, 5, -3])),
+    ]
+    law = [sum(parts, ()) for parts in itertools.product(*laws)]
+    draws = 200 * len(law)
+    found = Counter(
+        tuple(selected_rows(rows, [3, 0, 2], [2, 1, 3], stream)[0]) for _ in range(draws)
+    )
+    assert set(found) == set(law)
+    assert stats.chisquare([found[key] for key in law]).pvalue > FAILURE
 
 
 def test_units_are_selected_whole():
@@ -269,17 +207,17 @@ def test_units_are_selected_whole():
     stream = _core.Stream.from_os()
     found = Counter()
     for _ in range(600):
-        chosen, persons = resized(rows, ends, np.array([-1.0]), 2, stream)
-        own = tuple(tuple(chosen[persons == unit, 0].astype(int)) for unit in (0, 1))
+        chosen, bounds = selected_rows(rows, [3], [2], stream, ends)
+        own = tuple(tuple(chosen[a:b]) for a, b in itertools.pairwise(bounds))
         found[own] += 1
     units = [(0, 1, 2), (3,), (4, 5, 6, 7, 8, 9)]
     assert set(found) == set(itertools.permutations(units, 2))
-    chosen, persons = resized(rows, ends, np.array([-1.0]), 5, stream)
-    assert sorted(chosen[:, 0]) == [-1.0, -1.0, *range(10)]
-    assert len(np.unique(persons)) == 5
-    nobody, none = resized(rows[:0], np.array([0]), np.array([-1.0]), 3, stream)
-    assert (nobody == -1.0).all()
-    assert none.tolist() == [0, 1, 2]
+    chosen, bounds = selected_rows(rows, [3], [5], stream, ends)
+    assert sorted(chosen) == [-1, -1, *range(10)]
+    assert len(bounds) == 6
+    nobody, none = selected_rows(rows[:0], [0], [3], stream, np.array([0]))
+    assert nobody == [-1, -1, -1]
+    assert none.tolist() == [0, 1, 2, 3]
 
 
 class Repeating:
@@ -297,9 +235,9 @@ class Repeating:
 
 def test_equal_keys_are_drawn_again():
     stream = Repeating()
-    order = random_order(5, stream)
+    keys = distinct_keys(5, stream)
     assert stream.calls == 3
-    assert sorted(order.tolist()) == [0, 1, 2, 3, 4]
+    assert len(set(keys.tolist())) == 5
 
 
 # -------------------------------------------------------------------------------------- shares

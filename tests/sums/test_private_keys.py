@@ -11,10 +11,11 @@ import scipy
 
 import curvedp as cdp
 from curvedp import _core
+from curvedp.privacy.private_keys import key_threshold
 from curvedp.sums.geometry import geometry_of
 from curvedp.sums.messages import Request, answered, noise_scale, start_of
 from curvedp.sums.records import RecordSums
-from curvedp.sums.search import NOT_SHOWN, Search, key_threshold
+from curvedp.sums.search import NOT_SHOWN, Search
 
 HIDDEN = cdp.ApproxDP(4.0, 1e-12, neighbours="add-remove")
 

@@ -285,6 +285,8 @@ class RecordColumns:
         The column of what `statistic` takes beside the points.
     units : str or None
         A column that names each record's person.
+    is_public : bool
+        False where who is there is protected, so that no label raises.
     """
 
     points: tuple[str, ...]
@@ -292,6 +294,7 @@ class RecordColumns:
     beside: str | None = None
     units: str | None = None
     statistic: Statistic[Any] | None = None
+    is_public: bool = True
 
     @property
     def names(self) -> list[str]:
@@ -347,7 +350,10 @@ class RecordColumns:
         assert self.beside is not None
         assert self.statistic is not None
         if self.statistic.beside == "labels":
-            labels = np.array(column.to_pylist(), dtype=object)
+            labels = np.empty(len(column), dtype=object)
+            labels[:] = column.to_pylist()
+            if not self.is_public:
+                return self.statistic.read_protected_beside(labels, len(column))
             return self.statistic.read_beside(labels, len(column))
         numbers = column_numbers(column, self.beside, self.manifold)
         if numbers.shape[1] != 1:

@@ -16,9 +16,11 @@ from curvedp.errors import BatchError
 from curvedp.mechanisms.choice import MECHANISMS
 from curvedp.privacy import Guarantee, Unproved
 from curvedp.statistics import Statistic
-from curvedp.statistics.call import Call, Designs
+from curvedp.statistics.beside import check_statistic
+from curvedp.statistics.call import Call, CoverageOption, Designs
 from curvedp.statistics.moments import Moment
-from curvedp.statistics.release import check_coverage, check_statistic, counted
+from curvedp.statistics.paid import COUNT_COLUMNS
+from curvedp.statistics.release import check_coverage, counted
 
 __all__ = [
     "REFUSAL",
@@ -26,6 +28,8 @@ __all__ = [
     "ball_from_dict",
     "ball_to_dict",
     "check_beside",
+    "check_columns",
+    "check_of_batch",
     "check_units",
     "names_of",
 ]
@@ -47,7 +51,8 @@ _RESERVED = frozenset(
         "growth",
         "remains",
     }
-    | {"rejects", "r_squared", "sizes"}
+    | {"rejects", "r_squared", "sizes", *COUNT_COLUMNS}
+    | {"count"}
     | {"found", "n_points", "n_points_error", "spread", "level", "spent"}
 )
 
@@ -76,7 +81,7 @@ class BatchParameters:
         The column of what the statistic takes beside the points.
     units : str or None
         The column that names each record's person.
-    coverage : bool or None
+    coverage : bool, "each" or None
         Whether the records inside the ball are counted.
     """
 
@@ -85,7 +90,7 @@ class BatchParameters:
     call: Call
     beside: str | None = None
     units: str | None = None
-    coverage: bool | None = None
+    coverage: CoverageOption = None
 
     @classmethod
     def check(
@@ -103,7 +108,7 @@ class BatchParameters:
         covariate: str | None = None,
         labels: str | None = None,
         units: str | None = None,
-        coverage: bool | None = None,
+        coverage: CoverageOption = None,
         for_files: bool = False,
     ) -> BatchParameters:
         """The parameters, checked; `for_files` if records come chunk by chunk."""
@@ -111,20 +116,9 @@ class BatchParameters:
         if public_keys is not True:
             raise BatchError(REFUSAL)
         keys, columns = names_of(by, "by"), names_of(points, "points")
-        if set(keys) & set(columns):
-            raise BatchError("a column cannot be a group key and a point at once")
-        beside = check_beside(statistic, covariate, labels)
-        if beside in {*keys, *columns}:
-            raise BatchError(f"the {statistic.beside} must be a column of its own")
-        check_units(units, records_per_unit)
+        beside = check_columns(statistic, keys, columns, covariate, labels, units, records_per_unit)
         if units is not None:
             statistic = statistic.with_units()
-        if units in {*keys, *columns, beside} - {None}:
-            raise BatchError("the units' names must be a column of their own")
-        if _RESERVED & set(keys):
-            raise BatchError(
-                f"the result has columns {', '.join(sorted(_RESERVED))} of its own: rename the key"
-            )
         if statistic.has_parts and for_files:
             raise TypeError(
                 f"the {statistic.title} needs the sizes of both samples of each group, which files "
@@ -132,12 +126,7 @@ class BatchParameters:
             )
         if for_files:
             statistic.from_options(statistic.options())  # as each chunk's process reads them
-        mechanism = getattr(statistic, "mechanism", None)
-        if mechanism is not None and mechanism not in MECHANISMS:
-            words = ", ".join(map(repr, MECHANISMS))
-            raise ValueError(f"mechanism must be one of {words}, got {mechanism!r}")
-        if getattr(statistic, "mean", None) is not None and isinstance(statistic, Moment):
-            raise ValueError("a batch releases the means itself: leave mean out")
+        check_of_batch(statistic)
         call = Call(
             statistic=statistic,
             balls=(as_domain(ball),),
@@ -146,15 +135,10 @@ class BatchParameters:
             groups_per_unit=groups_per_unit,
             skip_small=bool(skip_small),
         )
-        if guarantee.neighbours != "replace":
-            raise ValueError(
-                "groups of a table or file are those whose keys occur, which would tell who is "
-                "there: release arrays with groups= and keys=, or all records at once"
-            )
         promise = statistic.promise(call)
         if isinstance(promise, Unproved):
             raise ValueError(f"a batch releases what is proved, and here {promise.why}")
-        check_coverage(call, coverage)
+        check_coverage(call, coverage, is_grouped=True)
         return cls(keys, columns, call, beside, units, coverage)
 
     def planned(self, sizes: Counter[int]) -> tuple[Call, Designs, str | None]:
@@ -226,6 +210,41 @@ def statistic_named(name: str) -> type[Statistic[Any]]:
     module, _, own = name.partition(":")
     import_module(module if own else "curvedp.regression")
     return Statistic.named(name)
+
+
+def check_of_batch(statistic: Statistic[Any]) -> None:
+    """Refuses keywords that a batch does not know."""
+    mechanism = getattr(statistic, "mechanism", None)
+    if mechanism is not None and mechanism not in MECHANISMS:
+        words = ", ".join(map(repr, MECHANISMS))
+        raise ValueError(f"mechanism must be one of {words}, got {mechanism!r}")
+    if getattr(statistic, "mean", None) is not None and isinstance(statistic, Moment):
+        raise ValueError("a batch releases the means itself: leave mean out")
+
+
+def check_columns(
+    statistic: Statistic[Any],
+    keys: tuple[str, ...],
+    points: tuple[str, ...],
+    covariate: str | None,
+    labels: str | None,
+    units: str | None,
+    records_per_unit: int,
+) -> str | None:
+    """The column of what a statistic takes beside the points; no column has two uses."""
+    if set(keys) & set(points):
+        raise BatchError("a column cannot be a group key and a point at once")
+    beside = check_beside(statistic, covariate, labels)
+    if beside in {*keys, *points}:
+        raise BatchError(f"the {statistic.beside} must be a column of its own")
+    check_units(units, records_per_unit)
+    if units in {*keys, *points, beside} - {None}:
+        raise BatchError("the units' names must be a column of their own")
+    if _RESERVED & set(keys):
+        raise BatchError(
+            f"the result has columns {', '.join(sorted(_RESERVED))} of its own: rename the key"
+        )
+    return beside
 
 
 def check_beside(

@@ -15,10 +15,10 @@ import numpy as np
 
 from curvedp._arrow import pa, pq
 from curvedp.batch.columns import select
-from curvedp.batch.files import File, Location, Stamp, find_files, name_of
+from curvedp.batch.files import File, Location, Stamp, find_files, location_of, name_of
 from curvedp.errors import BatchError
 
-__all__ = ["Source"]
+__all__ = ["Source", "all_rows"]
 
 #: Bytes of a column that are read at a time, and of records that are decoded at a time, about.
 _BUFFER = 1 << 20
@@ -310,3 +310,9 @@ def _width(kind: Any) -> int:
         return int(-(-kind.bit_width // 8))
     except ValueError:
         return 0
+
+
+def all_rows(source: Any, columns: Sequence[str]) -> Any:
+    """All rows of files, some columns only, as a table."""
+    file = Source(location_of(source), columns)
+    return file.read(0, file.rows)

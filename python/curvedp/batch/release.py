@@ -17,16 +17,19 @@ from curvedp.batch.parameters import (
     check_units,
     names_of,
 )
-from curvedp.batch.parquet import Source
+from curvedp.batch.parquet import all_rows
+from curvedp.batch.protected import release_protected
 from curvedp.batch.run import release_all, run
 from curvedp.batch.tables import BatchReleases, release_table
 from curvedp.batch.upload import place_of
 from curvedp.domain import Ball, ProductBall, WholeSpace, as_domain
 from curvedp.errors import BatchError
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
+from curvedp.privacy.base import adds_or_removes
 from curvedp.statistics import Mean, Statistic
-from curvedp.statistics.call import Call, Progress, reporter
-from curvedp.statistics.release import check_statistic, release_read, warn_of_coverage
+from curvedp.statistics.beside import check_statistic
+from curvedp.statistics.call import Call, CoverageOption, Progress, reporter
+from curvedp.statistics.release import release_read, warn_of_coverage
 
 __all__ = ["release"]
 
@@ -43,6 +46,8 @@ def release(
     guarantee: Guarantee,
     by: str | Sequence[str] | None = None,
     public_keys: bool = False,
+    keys: Any = None,
+    n_guess: int | None = None,
     records_per_unit: int = 1,
     groups_per_unit: int = 1,
     skip_small: bool = False,
@@ -57,7 +62,7 @@ def release(
     chunk_rows: int | None = None,
     resume: bool = False,
     progress: Progress = False,
-    coverage: bool | None = None,
+    coverage: CoverageOption = None,
 ) -> Any:
     """Release a statistic of every group of a table or file, or of all its records.
 
@@ -94,8 +99,17 @@ def release(
         Columns of the group key: integers, booleans, strings, dates. Rows whose key is missing form
         groups of their own.
     public_keys : bool
-        Must be True with `by`: you declare that the keys, and which record has which, are public.
-        Without that the releases do not compose in parallel, and the batch is refused.
+        Must be True with `by`, where n is public: you declare that the keys, and which record has
+        which, are public. Without that the releases do not compose in parallel, and the batch is
+        refused.
+    keys : sequence or table, optional
+        With ``neighbours="add-remove"`` the public keys of all groups that shall be released: a
+        value each, or a tuple for several columns. All have a release, with records or not; records
+        with other keys are left out. Without `keys` under ApproxDP the keys are secret: groups with
+        enough records are shown, and nothing is said of others. All records are read at once.
+    n_guess : int, optional
+        With ``neighbours="add-remove"`` and a ball a public guess of the number of records of each
+        group: see `curvedp.frechet_mean`.
     records_per_unit, groups_per_unit : int
         Number of records that one unit (a person) contributes to any one group, and number of
         groups to which it contributes, at most. With `units` the second is checked.
@@ -117,10 +131,11 @@ def release(
         a secret that is kept; by default one is made in the job's folder and deleted with it. A
         secret serves the data for which it is used first, and is refused for others.
     out : path, optional
-        What to write, which groups of files need and which may not exist. A name that ends in
-        .parquet is one file, whose manifest goes to ``out + ".manifest.json"``; any other name is a
-        folder with files of 65,536 groups and ``_manifest.json``. The unfinished job is kept in
-        ``out + ".job"``, which its owner alone can read. Also the URI of an object store.
+        What to write, which groups of files need where n is public, and which may not exist. A name
+        that ends in .parquet is one file, whose manifest goes to ``out + ".manifest.json"``; any
+        other name is a folder with files of 65,536 groups and ``_manifest.json``. The unfinished
+        job is kept in ``out + ".job"``, which its owner alone can read. Where n is public also the
+        URI of an object store.
     stage : path, optional
         The folder of this machine in which a result that goes to a URI is made and kept.
     on : distributed.Client, optional
@@ -138,9 +153,11 @@ def release(
         all records of a file with the number of readings done, and 0; True prints them to standard
         error. A job also logs a line for each chunk,
         with rate and time left, as ``curvedp.batch`` (see `logging`).
-    coverage : bool or None
+    coverage : bool, "each" or None
         As in `curvedp.frechet_mean`: one count of the records of all groups, skipped ones too,
-        which the manifest holds. Between chunks its sums are kept under a pad of the secret.
+        which the manifest holds; between chunks its sums are kept under a pad of the secret. "each"
+        counts those of every group that is released and large enough, in the columns `inside`,
+        `outside`, `no_point` and their standard error, `count_error`.
 
     Returns
     -------
@@ -170,6 +187,35 @@ def release(
     ([200, 200, 200], ['value', 'within', 'unclipped'])
     """
     is_file = is_files(source)
+    if adds_or_removes(guarantee):
+        return release_protected(
+            check_statistic(statistic),
+            source,
+            points=points,
+            ball=as_domain(ball),
+            guarantee=guarantee,
+            by=by,
+            keys=keys,
+            beside=(covariate, labels),
+            units=units,
+            records_per_unit=records_per_unit,
+            groups_per_unit=groups_per_unit,
+            n_guess=n_guess,
+            ledger=ledger,
+            progress=progress,
+            coverage=coverage,
+            out=out,
+            refused={
+                "public_keys": public_keys,
+                "secret": secret,
+                "stage": stage,
+                "on": on,
+                "resume": resume,
+                "chunk_rows": chunk_rows,
+            },
+        )
+    if keys is not None or n_guess is not None:
+        raise ValueError('keys and n_guess are for guarantees with neighbours="add-remove"')
     placed = out is not None or stage is not None
     if not is_file and (on is not None or placed or resume):
         raise TypeError("out, on and resume are for files: a table in memory is released at once")
@@ -267,7 +313,7 @@ def _release_all_records(
     secret: NoiseSecret | _PathLike | None,
     chunk_rows: int | None,
     progress: Progress,
-    coverage: bool | None,
+    coverage: CoverageOption,
 ) -> Any:
     """The release of all records of a table or file as one data set."""
     beside = check_beside(check_statistic(statistic), covariate, labels)
@@ -301,7 +347,10 @@ def _release_all_records(
             "on a cluster all records have a mean, if units have no names, and groups every "
             "statistic"
         )
-    rows = columns.read(_whole(source, columns.names) if is_file else as_table(source))
+    table = all_rows(source, columns.names) if is_file else as_table(source)
+    if is_file and not len(table):
+        raise BatchError(f"{source} holds no record")
+    rows = columns.read(table)
     return release_read(
         statistic,
         columns.points_of(rows).reshape(len(rows), *space.point_shape),
@@ -315,14 +364,6 @@ def _release_all_records(
         units=columns.units_of(rows),
         coverage=coverage,
     )
-
-
-def _whole(source: Any, columns: Sequence[str]) -> Any:
-    """All rows of a file."""
-    file = Source(location_of(source), columns)
-    if not file.rows:
-        raise BatchError(f"{file.name} holds no record")
-    return file.read(0, file.rows)
 
 
 def _loaded(secret: NoiseSecret | _PathLike | None) -> NoiseSecret | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,16 +11,19 @@ from numpy.typing import NDArray
 
 from curvedp._arrow import pa
 from curvedp.batch.parameters import BatchParameters, ball_to_dict
-from curvedp.privacy import ASSUMPTIONS
-from curvedp.privacy.coverage import Coverage
+from curvedp.privacy import ASSUMPTIONS, Guarantee
+from curvedp.privacy.coverage import Coverage, GroupCoverage
 from curvedp.privacy.group_report import Range, statement_of_groups
 from curvedp.privacy.provenance import Provenance
+from curvedp.statistics.call import Call
+from curvedp.statistics.releases import Releases
 
 __all__ = [
     "MANIFEST_VERSION",
     "count_sizes",
     "errors_of",
     "manifest",
+    "mechanisms_of",
     "with_plain_lists",
 ]
 
@@ -45,16 +49,23 @@ def _plain(array: Any) -> Any:
     )
 
 
+def mechanisms_of(call: Call, designs: Iterable[Any]) -> set[str]:
+    """Names of the mechanisms of groups' designs; None for groups that were skipped."""
+    return {call.statistic.mechanism_of(own) for own in designs if own is not None}
+
+
 def manifest(
     parameters: BatchParameters,
     sizes: Counter[int],
     too_small: set[int],
+    mechanisms: Iterable[str],
     *,
     noise: str,
     errors: Range | None,
-    coverage: Coverage | None,
+    coverage: Coverage | GroupCoverage | None,
     uncounted: str | None,
     provenance: Provenance,
+    protected: Releases[Any] | None = None,
 ) -> dict[str, Any]:
     """Everything public about a batch; never the secret.
 
@@ -65,29 +76,39 @@ def manifest(
         Number of groups of each number of records, or of units where they have names.
     too_small : set of int
         Those numbers at which groups were skipped.
+    mechanisms : iterable of str
+        Names of those that groups have.
     noise : {"fresh", "kept", "deleted"}
         Source of the noise: a fresh key, a secret that is kept, or one that is deleted.
     errors : pair of float or None
         See `errors_of`.
-    coverage : Coverage or None
+    coverage : Coverage, GroupCoverage or None
         Released numbers of records inside the ball.
     uncounted : str or None
         Why there are none.
     provenance : Provenance
+    protected : Releases or None
+        Where the numbers of records are protected, the releases: nothing about others is told.
     """
     call = parameters.call
     groups = sum(sizes.values())
     skipped = sum(sizes[n] for n in too_small)
+    each, total = call.guarantee, call.total
     idealized = () if call.statistic.is_exact(call) else ("idealized-sampling",)
     by_name = () if parameters.units is None else ("units-by-name",)
-    assumptions = (*idealized, "public-groups", *by_name)
+    assumptions: Sequence[str] = (*idealized, "public-groups", *by_name)
     counted = "records" if parameters.units is None else "units"
+    records: int | None = sum(n * count for n, count in sizes.items())
+    if protected is not None:
+        each, total, records = protected.guarantee, protected.total, None
+        assumptions = sorted(protected.assumptions)
     told = statement_of_groups(
-        call.total,
+        total,
         statistic=call.statistic.title,
         groups=groups,
         by_name=parameters.units is not None,
         records_per_unit=call.records_per_unit,
+        private_keys=call.private_keys,
         errors=errors,
         coverage=coverage,
         uncounted=uncounted,
@@ -108,14 +129,15 @@ def manifest(
         "value_shape": list(call.statistic.value_shape(call)),
         "groups": groups,
         "groups_skipped": skipped,
-        counted: sum(n * count for n, count in sizes.items()),
+        counted: records,
         "records_per_unit": call.records_per_unit,
         "groups_per_unit": call.groups_per_unit,
-        "guarantee_of_each_group": call.guarantee.to_dict(),
-        "guarantee_of_all": call.total.to_dict(),
-        "composition": composition(parameters, groups - skipped),
+        "guarantee_of_each_group": each.to_dict(),
+        "guarantee_of_all": total.to_dict(),
+        "composition": composition(parameters, groups - skipped, total),
         "assumptions": {name: ASSUMPTIONS[name] for name in assumptions},
         "noise": _NOISE[noise],
+        "mechanisms": sorted(set(mechanisms)),
         "expected_errors": None if errors is None else list(errors),
         "coverage": None if coverage is None else coverage.to_dict(),
         "uncounted": uncounted,
@@ -130,7 +152,7 @@ _NOISE = {
 }
 
 
-def composition(parameters: BatchParameters, groups: int) -> str:
+def composition(parameters: BatchParameters, groups: int, total: Guarantee) -> str:
     """The guarantee of all releases of a batch together, in words."""
     call = parameters.call
     several = call.groups_per_unit > 1
@@ -144,9 +166,17 @@ def composition(parameters: BatchParameters, groups: int) -> str:
         if several
         else "the guarantee of one group, since its records are in no other"
     )
+    if total.neighbours == "add-remove":
+        shown = "have a key that is secret, and enough records to be shown: there may be others"
+        known = shown if call.private_keys else "have the keys that were given, with records or not"
+        return (
+            f"Parallel composition over disjoint groups, {groups} of which {known}. Whether a unit "
+            f"that {unit} is there is protected by {total}, {how}. Which group a record belongs to "
+            "must follow from that record alone."
+        )
     return (
         f"Parallel composition over {groups} disjoint groups, whose keys were declared public: a "
-        f"unit that {unit} is protected by {call.total}, {how}. If keys depend on what is to be "
+        f"unit that {unit} is protected by {total}, {how}. If keys depend on what is to be "
         "protected, or a unit contributes to more groups, this does not hold."
     )
 

@@ -22,6 +22,7 @@ from curvedp.cli.options import (
     ball_options,
     budget_options,
     coverage_option,
+    ledger_options,
     mechanism_option,
     units_option,
 )
@@ -165,12 +166,7 @@ _WORDS = (
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder of this machine in which a result that goes to a URI is made and kept.",
 )
-@click.option(
-    "--ledger",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Ledger file to spend from; created when new. Refuses before any noise is drawn.",
-)
-@click.option("--ledger-budget", metavar="BUDGET", help="Total budget of that ledger; as for mean.")
+@ledger_options
 @click.option(
     "--secret",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -183,6 +179,12 @@ _WORDS = (
     help="Records in a chunk, at least; by default 524,288, or as many as make 32 MiB.",
 )
 @coverage_option
+@click.option(
+    "--coverage-each",
+    is_flag=True,
+    help="Count the records inside the ball in every group that is large enough, in place of one "
+    "count of all.",
+)
 @click.option("--resume", is_flag=True, help="Go on with a batch that was interrupted.")
 @click.option(
     "--log",
@@ -237,9 +239,12 @@ def batch(
     stage: Path | None,
     ledger: Path | None,
     ledger_budget: str | None,
+    ledger_data: str | None,
+    ledger_unit: str | None,
     secret: Path | None,
     chunk_rows: int | None,
     coverage: bool | None,
+    coverage_each: bool,
     resume: bool,
     log: Path | None,
     log_json: bool,
@@ -259,6 +264,8 @@ def batch(
     """
     if workers is not None and scheduler is not None:
         raise click.UsageError("give --workers or --scheduler, not both")
+    if coverage_each and coverage is not None:
+        raise click.UsageError("give --coverage-each or --coverage or --no-coverage, not several")
     try:
         from curvedp.batch.folder import folder_of
         from curvedp.batch.listing import public_name
@@ -305,20 +312,21 @@ def batch(
         covariate=covariate,
         labels=labels,
         units=units,
-        coverage=coverage,
+        coverage="each" if coverage_each else coverage,
     )
     console = Console(soft_wrap=True, highlight=False)
     if dry_run:
         # a ledger that does not exist yet is not created by a dry run
         existing = ledger if ledger is not None and ledger.exists() else None
-        with open_ledger(existing, ledger_budget if existing else None) as book:
+        names = (ledger_budget, ledger_data, ledger_unit) if existing else ()
+        with open_ledger(existing, *names) as book:
             _print_plan(console, parameters, source, book, chunk_rows)
         return
     if secret is not None and not secret.exists() and not resume:
         NoiseSecret.create(secret)
     with (
         _logged(log, log_json),
-        open_ledger(ledger, ledger_budget) as book,
+        open_ledger(ledger, ledger_budget, ledger_data, ledger_unit) as book,
         _bar() as report,
         _release_on(workers, scheduler, release_all) as release,
     ):
@@ -513,7 +521,7 @@ def _print_plan(
     console.print(table)
     if limits := limits_of_error(call.statistic.title):
         console.print(f"Expected errors: {limits}.", markup=False)
-    console.print(composition(parameters, groups - left_out), markup=False)
+    console.print(composition(parameters, groups - left_out, call.total), markup=False)
     console.print("Nothing was spent or released.", markup=False)
 
 

@@ -26,7 +26,13 @@ from curvedp.cli.options import (
     records_per_unit_option,
 )
 from curvedp.cli.output import ReleaseFile, kept_in, read_stored
-from curvedp.cli.parameters import open_ledger, parse_ball, parse_guarantee, parse_levels
+from curvedp.cli.parameters import (
+    LEDGER_OPTIONS,
+    open_ledger,
+    parse_ball,
+    parse_guarantee,
+    parse_levels,
+)
 from curvedp.cli.tables import FileError, as_points, read_labels, read_table
 from curvedp.domain import Ball
 from curvedp.privacy.base import with_relation
@@ -86,7 +92,7 @@ def _release(
     out = options["out"]
     with (
         ReleaseFile(out) as file,
-        open_ledger(options["ledger"], options["ledger_budget"]) as book,
+        open_ledger(*(options[name] for name in LEDGER_OPTIONS)) as book,
         messages.status("release"),
     ):
         release = statistic(

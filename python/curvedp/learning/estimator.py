@@ -27,7 +27,7 @@ from curvedp.manifolds import Manifold
 from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
 from curvedp.privacy.statement import Statement
-from curvedp.statistics.call import CommonOptions
+from curvedp.statistics.call import CommonOptions, CoverageOption
 
 #: Parameters that are values with parameters of their own.
 _VALUES = ("ball", "guarantee")
@@ -65,14 +65,14 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         estimator that holds one is not stored.
     seed : int, optional
         For tests and examples only: the release is then `Unproved`.
-    coverage : bool or None
-        As in `frechet_mean`.
+    coverage : bool, "each" or None
+        As in `frechet_mean`; "each" counts the records of every class, where these are groups.
 
     Attributes
     ----------
     n_features_in_ : int
         Entries of a record, or columns of a table.
-    coverage_ : Coverage or None
+    coverage_ : Coverage, GroupCoverage or None
         Numbers of records that were points inside the ball, once a fit, if they were counted.
 
     Notes
@@ -91,7 +91,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     ledger: Ledger | None = None
     secret: NoiseSecret | None = None
     seed: int | None = None
-    coverage: bool | None = None
+    coverage: CoverageOption = None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters of the constructor; parameters as in `sklearn.base.BaseEstimator`."""

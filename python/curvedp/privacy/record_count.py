@@ -19,15 +19,16 @@ class RecordCount:
 
     Attributes
     ----------
-    value : int
+    value : int or tuple of int
         Number of records, or of units where they are known by name, with integer noise; it may be
-        negative.
+        negative. One for each sample of a test of several.
     standard_error : float
         Standard deviation of the noise.
     guarantee : Guarantee
         Of this number alone, for adding or removing a record; the release's own covers it.
     replacing : Guarantee
-        Of the whole release for replacing a record, on which this number does not depend.
+        Of the whole release for replacing a record: by one of the same data set and sample, on
+        which this number does not depend; where there are groups, or samples, by one of any.
 
     Examples
     --------
@@ -39,13 +40,16 @@ class RecordCount:
     (True, 'GDP(mu=1.98407)')
     """
 
-    value: int
+    value: int | tuple[int, ...]
     standard_error: float
     guarantee: Guarantee
     replacing: Guarantee
 
     def __str__(self) -> str:
-        return f"{self.value} released (standard deviation {rounded_up(self.standard_error, 3)})"
+        values = self.value if isinstance(self.value, tuple) else (self.value,)
+        each = " each" if len(values) > 1 else ""
+        told = f"standard deviation {rounded_up(self.standard_error, 3)}{each}"
+        return f"{', '.join(map(str, values))} released ({told})"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionary for JSON; `from_dict` reads it."""
@@ -61,7 +65,11 @@ class RecordCount:
         ValueError
             If it holds no number of records.
         """
-        if type(data["value"]) is not int or not 0 < data["standard_error"] < math.inf:
+        value = data["value"]
+        several = isinstance(value, list) and len(value) > 1
+        numbers = value if several else [value]
+        if {type(own) for own in numbers} != {int} or not 0 < data["standard_error"] < math.inf:
             raise ValueError("the number of records is damaged")
+        value = tuple(numbers) if several else value
         own = {name: Guarantee.from_dict(data[name]) for name in ("guarantee", "replacing")}
-        return cls(**{**data, **own})
+        return cls(**{**data, **own, "value": value})

@@ -153,6 +153,10 @@ class RSquared(EachGroup[RSquaredRelease]):
         """The ball of the fit."""
         return Ball(self.fit.manifold, self.fit.ball_center, self.fit.ball_radius)
 
+    @property
+    def rests_on(self) -> tuple[Release, ...]:
+        return (self.fit,)
+
     def options(self) -> dict[str, Any]:
         return {"fit": self.fit.to_dict(), "max_dist": self.max_dist}
 

@@ -29,7 +29,16 @@ from curvedp.errors import ExistenceError
 from curvedp.manifolds import Manifold
 from curvedp.mechanisms import ways_to_meet
 from curvedp.mechanisms.calibration import check_guarantee
-from curvedp.privacy import GDP, Guarantee, Ledger, NoiseSecret, PureDP, Unproved, compose
+from curvedp.privacy import (
+    GDP,
+    Guarantee,
+    Ledger,
+    NoiseSecret,
+    PureDP,
+    Release,
+    Unproved,
+    compose,
+)
 from curvedp.privacy.base import Neighbours, calibration_of
 from curvedp.privacy.payment import pay
 from curvedp.privacy.provenance import Provenance
@@ -47,6 +56,8 @@ if TYPE_CHECKING:
 #: True prints to standard error; a callable receives the number of groups done and of all.
 Progress = bool | Callable[[int, int], object]
 Report = Callable[[int, int], object]
+#: Whether records are counted: by the public rule, always, never, or in each group.
+CoverageOption = bool | Literal["each"] | None
 #: The designs in use, and the number of each group's; None where there is no release.
 Designs = tuple[list[Any], NDArray[np.int32]]
 Result = TypeVar("Result")
@@ -66,7 +77,7 @@ class CommonOptions(TypedDict, total=False):
     seed: int | None
     progress: Progress
     timing: Timing
-    coverage: bool | None
+    coverage: CoverageOption
 
 
 class UnitOptions(CommonOptions, total=False):
@@ -102,9 +113,13 @@ class Statistic(abc.ABC, Generic[Result]):
     served: ClassVar[tuple[Neighbours, ...]] = ("replace",)
     #: True if `coverage` may count which of its records are points inside the ball.
     counted: ClassVar[bool] = True
-    #: True if it is released, too, where the number of records is protected: it takes nothing
-    #: beside the points, has no parts, and its release is a `Release`.
+    #: True if it is released, too, where the number of records is protected.
     takes_unknown_n: ClassVar[bool] = False
+    #: True if what it says of the population would be wrong with copies of the ball's centre among
+    #: the records: where their number is protected more are hardly ever used than there are.
+    infers: ClassVar[bool] = False
+    #: What copies of the ball's centre have beside their points: what counts as missing.
+    padding_beside: ClassVar[float] = math.nan
     #: Memory that it takes, in sizes of the records: measured and rounded up.
     memory: ClassVar[float] = 2.0
 
@@ -126,6 +141,10 @@ class Statistic(abc.ABC, Generic[Result]):
             If there is none.
         """
         return self
+
+    def ways(self, call: Call) -> tuple[PureDP | GDP, ...]:
+        """Guarantees that its noise may be calibrated to, each of which implies the call's."""
+        return ways_to_meet(call.guarantee, getattr(self, "mechanism", None))
 
     @abc.abstractmethod
     def mechanism_of(self, design: Any) -> str:
@@ -192,6 +211,11 @@ class Statistic(abc.ABC, Generic[Result]):
         return None
 
     @property
+    def rests_on(self) -> tuple[Release, ...]:
+        """Releases among its keywords, with guarantees of their own."""
+        return ()
+
+    @property
     def asked(self) -> Statistic[Any]:
         """The statistic that the user asked for."""
         return self
@@ -243,6 +267,16 @@ class Statistic(abc.ABC, Generic[Result]):
         """
         raise TypeError(f"the {self.title} takes nothing beside the points")
 
+    def read_protected_beside(self, given: Any, n: int) -> FloatArray:
+        """The same where who is there is protected: no label raises, and -1 is that of no part.
+
+        Parameters
+        ----------
+        given : array-like, shape (n,) or (n, q)
+        n : int
+        """
+        return self.read_beside(given, n)
+
     def categories_beside(self, beside: FloatArray) -> FloatArray | None:
         """0, 1 or 2 for numbers beside a record that are in range, out of it, and missing.
 
@@ -284,6 +318,11 @@ class Statistic(abc.ABC, Generic[Result]):
 
     #: True if designs depend on the sizes of a group's parts, see `parts`.
     has_parts: ClassVar[bool] = False
+
+    @property
+    def part_count(self) -> int:
+        """Number of a group's parts, which numbers beside the records tell apart."""
+        return 1
 
     def parts(self, beside: FloatArray | None, offsets: Offsets) -> Offsets:
         """Public sizes of each group's parts, such as two samples; shape (groups,) for one part.
@@ -382,10 +421,6 @@ class Statistic(abc.ABC, Generic[Result]):
 class Calibrated(Statistic[Result]):
     """A statistic whose noise is pure or Gaussian, whichever has the smaller expected error."""
 
-    def ways(self, call: Call) -> tuple[PureDP | GDP, ...]:
-        """Guarantees that its noise may be calibrated to, each of which implies the call's."""
-        return ways_to_meet(call.guarantee, getattr(self, "mechanism", None))
-
     @abc.abstractmethod
     def design_under(self, call: Call, way: PureDP | GDP, ball: Ball, n: int) -> Any:
         """As `design`, with noise calibrated to `way`, which the design holds as an attribute.
@@ -476,13 +511,18 @@ class Call:
         return self.ball.manifold
 
     @property
+    def counts_all(self) -> bool:
+        """True if the records of all groups together are counted."""
+        return self.counting is not None and not self.counting.each
+
+    @property
     def promised(self) -> Guarantee:
         """The guarantee of the release of each group."""
         return self.guarantee if self.counting is None else self.counting.whole
 
     def ways(self) -> tuple[PureDP | GDP, ...]:
         """Guarantees that the statistic's noise may be calibrated to."""
-        return ways_to_meet(self.guarantee, getattr(self.statistic, "mechanism", None))
+        return self.statistic.ways(self)
 
     def shared(self, counting: Counting) -> Call:
         """The same beside a count, with its share of the budget."""

@@ -201,6 +201,26 @@ class Grouping:
         before = kept[order] if self.order is None else self.order[kept[order]]
         return replace(self, offsets=offsets, order=before, total=count), ends
 
+    def by_part(self, part: NDArray[Any], parts: int) -> Grouping:
+        """The parts of all groups as groups, those of one group one after the other.
+
+        Parameters
+        ----------
+        part : ndarray, shape (n,)
+            Number of each record's part, in the order in which records came; records of another
+            number than 0 to parts - 1 are left out.
+        parts : int
+        """
+        own = self.arranged(part)
+        group = np.repeat(np.arange(len(self.offsets) - 1), self.n)
+        kept = np.flatnonzero((own >= 0) & (own < parts))
+        cell = group[kept] * parts + own[kept].astype(np.int64)
+        order = kept[np.argsort(cell, kind="stable")]
+        sizes = np.bincount(cell, minlength=len(self.n) * parts)
+        ends = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
+        before = order if self.order is None else self.order[order]
+        return Grouping(range(len(sizes)), ends, before, len(part))
+
     def occurring(self) -> Grouping:
         """The groups without those of which no record is left."""
         kept = np.flatnonzero(np.diff(self.offsets) > 0)

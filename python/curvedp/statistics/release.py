@@ -15,15 +15,18 @@ from curvedp._validation import FloatArray, as_count
 from curvedp.domain import Ball, WholeSpace
 from curvedp.errors import CoverageWarning, ExistenceError, LedgerError
 from curvedp.manifolds import Manifold
-from curvedp.privacy import GDP, ApproxDP, Guarantee, Ledger, NoiseSecret, PureDP, Release
+from curvedp.privacy import GDP, Guarantee, Ledger, NoiseSecret, PureDP, Release
 from curvedp.privacy.base import adds_or_removes
-from curvedp.privacy.coverage import Coverage
+from curvedp.privacy.coverage import Coverage, GroupCoverage
+from curvedp.privacy.of_parts import OfParts
 from curvedp.privacy.payment import charged, settle
-from curvedp.privacy.provenance import Payment, Provenance
+from curvedp.privacy.provenance import Payment
 from curvedp.privacy.secret import fingerprint_of
+from curvedp.statistics.beside import check_statistic, read_beside
 from curvedp.statistics.call import (
     Call,
     CallOptions,
+    CoverageOption,
     Designs,
     Progress,
     Result,
@@ -34,8 +37,9 @@ from curvedp.statistics.call import (
     reporter,
 )
 from curvedp.statistics.coverage import Counting, share_of, why_not
-from curvedp.statistics.grouping import Grouping, GroupsLike, Offsets
+from curvedp.statistics.grouping import GroupsLike, Offsets
 from curvedp.statistics.paid import Paid
+from curvedp.statistics.protected_groups import grouped, keys_are_private
 from curvedp.statistics.public_time import KINDS, Timing, at_public_time
 from curvedp.statistics.releases import Releases
 from curvedp.statistics.unknown_n import release_counted
@@ -101,10 +105,9 @@ def release(
     domain = as_balls(ball)[0]
     is_whole = isinstance(domain, WholeSpace)
     if check_statistic(statistic).takes_unknown_n and adds_or_removes(guarantee) and not is_whole:
-        read_beside(statistic, 0, covariate=covariate, labels=labels)
-        own = cast(Ball | Sequence[Ball], ball)
-        found: Result = release_counted(
-            release_read, statistic, records, own, guarantee, groups=groups, **call
+        given = {"covariate": covariate, "labels": labels, "groups": groups, **call}
+        found: Result | Releases[Result] = release_counted(
+            statistic, records, cast(Ball | Sequence[Ball], ball), guarantee, **given
         )
         return found
     if call.get("n_guess") is not None:
@@ -115,7 +118,7 @@ def release(
     space = domain.manifold
     is_public = not adds_or_removes(guarantee)
     data = space.read_records(records, least=1 if is_public else 0)
-    beside = read_beside(check_statistic(statistic), len(data), covariate=covariate, labels=labels)
+    beside = read_beside(statistic, len(data), covariate=covariate, labels=labels)
     how = cast(UnitOptions, {name: own for name, own in call.items() if name != "n_guess"})
     return release_read(statistic, data, ball, guarantee, beside=beside, groups=groups, **how)
 
@@ -138,13 +141,9 @@ def release_read(
     progress: Progress = False,
     timing: Timing = "prompt",
     units: GroupsLike = None,
-    coverage: bool | None = None,
-    paid: Provenance | None = None,
+    coverage: CoverageOption = None,
 ) -> Result | Releases[Result]:
-    """`release` of records that were read already, and of the numbers beside them.
-
-    `paid` is where a call comes from that was paid before, and whose parameters were checked.
-    """
+    """`release` of records that were read already, and of the numbers beside them."""
     call = Call(
         statistic=statistic if units is None else statistic.with_units(),
         balls=as_balls(ball),
@@ -160,8 +159,8 @@ def release_read(
             "secret, progress and timing='steady' would tell which groups there are: leave them "
             "out, or give keys, the public labels of the groups"
         )
-    check_coverage(call, coverage)
     statistic, is_grouped = call.statistic, groups is not None
+    check_coverage(call, coverage, is_grouped=is_grouped)
     grouping = grouped(guarantee, keys, groups, len(data), with_units=units is not None)
     unit_ends = None
     if units is not None:
@@ -185,20 +184,18 @@ def release_read(
     total = int(numbers_of(sizes).sum())
     call, designs, uncounted = counted(call, sizes, coverage, total, alone=not is_grouped)
     keys, given = call.keys(secret, seed), statistic.given_points(call, grouping.labels)
-    if paid is None:
-        call.warn_of_noise(designs, numbers_of(sizes))
-        largest = int(grouping.n.max(initial=0))
-        call.ask_for_memory(
-            data.nbytes,
-            largest,
-            by_unit=unit_ends is not None,
-            timing=timing,
-            groups=1 if call.private_keys else count,
-        )
+    call.warn_of_noise(designs, numbers_of(sizes))
+    call.ask_for_memory(
+        data.nbytes,
+        int(grouping.n.max(initial=0)),
+        by_unit=unit_ends is not None,
+        timing=timing,
+        groups=1 if call.private_keys else count,
+    )
     if secret is not None:
         units_of = () if unit_ends is None else (grouping.arranged(np.arange(len(data))), unit_ends)
         secret._bind(fingerprint_of([data, *(() if beside is None else (beside,)), *units_of]))
-    provenance = paid or call.pay(ledger, count if is_grouped else None, seed, timing)
+    provenance = call.pay(ledger, count if is_grouped else None, seed, timing)
     with charged(ledger):
         ready = Paid(
             call=call,
@@ -221,11 +218,12 @@ def release_read(
 
         def answer(
             own: Paid,
-        ) -> tuple[Result | Releases[Result], Coverage | None, Guarantee | None]:
+        ) -> tuple[Result | Releases[Result], Coverage | GroupCoverage | None, Guarantee | None]:
             by_unit = own.by_unit()
             found = statistic.release(by_unit if secret is None else by_unit.salted())
-            spent = statistic.spent(found)
-            return found if is_grouped else statistic.result(found, 0), own.coverage(), spent
+            found, spent = own.with_counts(found), statistic.spent(found)
+            of_ball = own.coverage() or found.coverage
+            return found if is_grouped else statistic.result(found, 0), of_ball, spent
 
         if timing == "prompt":
             released, of_ball, spent = answer(ready)
@@ -254,50 +252,8 @@ def settle_release(released: Any, ledger: Ledger, spent: Guarantee) -> None:
         object.__setattr__(released, "provenance", replace(made, payment=payment))
 
 
-def grouped(
-    guarantee: Guarantee, keys: GroupsLike, groups: GroupsLike, n: int, *, with_units: bool
-) -> Grouping:
-    """The groups of n records: of public keys where the number of records is protected.
-
-    Raises
-    ------
-    ValueError
-        For keys without need, and groups without keys where that would tell who is there.
-    """
-    if guarantee.neighbours == "replace":
-        if keys is not None:
-            raise ValueError(
-                'keys are for guarantees with neighbours="add-remove": leave them out, all labels '
-                "that occur are released"
-            )
-        return Grouping.of(groups, n, with_units=with_units)
-    if groups is None:
-        if keys is not None:
-            raise ValueError("give groups, the label of each record, with keys")
-        return Grouping.of(None, n)
-    if keys_are_private(guarantee, keys, groups):
-        return Grouping.of_protected(groups, n)
-    if keys is None:
-        raise ValueError(
-            "which groups occur would tell who is there: give keys, the public labels of all "
-            "groups that shall be released, or an ApproxDP guarantee, which shows those with "
-            "enough records"
-        )
-    return Grouping.among(keys, groups, n)
-
-
-def keys_are_private(guarantee: Guarantee, keys: GroupsLike, groups: GroupsLike) -> bool:
-    """True if which groups occur is protected: (epsilon, delta) pays for showing some."""
-    return (
-        isinstance(guarantee, ApproxDP)
-        and guarantee.neighbours == "add-remove"
-        and groups is not None
-        and keys is None
-    )
-
-
 def counted(
-    call: Call, sizes: Offsets, coverage: bool | None, total: int, *, alone: bool = False
+    call: Call, sizes: Offsets, coverage: CoverageOption, total: int, *, alone: bool = False
 ) -> tuple[Call, Designs, str | None]:
     """The call with a share of its budget for a count, its designs, or why it does not count.
 
@@ -306,9 +262,9 @@ def counted(
     call : Call
     sizes : ndarray
         See `sizes_of`.
-    coverage : bool or None
+    coverage : bool, "each" or None
         None where the public rule says so and every release exists beside the count, True always,
-        False never.
+        False never, "each" for a count of every group that is large enough.
     total : int
         Number of records of all groups.
     alone : bool
@@ -317,17 +273,18 @@ def counted(
     Raises
     ------
     ExistenceError
-        If there is no such release; for True also where there are too few records to count.
+        If there is no such release; for True and "each" also where there are too few records to
+        count.
     ValueError
-        For True where the statistic does not count.
+        For these where the statistic does not count, and for "each" without groups.
     """
-    check_coverage(call, coverage)
+    check_coverage(call, coverage, is_grouped=not alone)
     trials: list[Call] = []
     why = None if coverage is None else "coverage=False"
     if not call.statistic.counted:
         why = call.statistic.why_uncounted
     elif coverage is not False:
-        trials, why = _with_count(call, sizes, total, must=coverage is True)
+        trials, why = _with_count(call, sizes, total, coverage)
     refused: ExistenceError | None = None
     for trial in trials:
         try:
@@ -344,16 +301,19 @@ def counted(
     return call, call.designs(sizes, alone=alone), why
 
 
-def check_coverage(call: Call, coverage: bool | None) -> None:
-    """Refuses what is neither True, False nor None, and True where the statistic does not count."""
-    if coverage is not None and coverage is not True and coverage is not False:
-        raise TypeError(f"coverage must be True, False or None, got {coverage!r}")
+def check_coverage(call: Call, coverage: CoverageOption, *, is_grouped: bool) -> None:
+    """Refuses what is no such option, and counts that the statistic, or one data set, has not."""
+    words: tuple[CoverageOption, ...] = (None, True, False)
+    if not any(coverage is own for own in words) and coverage != "each":
+        raise TypeError(f'coverage must be True, False, "each" or None, got {coverage!r}')
     if coverage and not call.statistic.counted:
         raise ValueError(f"the {call.statistic.title} does not count records: leave coverage out")
+    if coverage == "each" and not is_grouped:
+        raise ValueError('coverage="each" counts the records of each group: give groups, or True')
 
 
 def _with_count(
-    call: Call, sizes: Offsets, total: int, *, must: bool
+    call: Call, sizes: Offsets, total: int, coverage: CoverageOption
 ) -> tuple[list[Call], str | None]:
     """Calls that count, the best first, or why there are none, which raises if it must.
 
@@ -364,12 +324,17 @@ def _with_count(
     found: list[tuple[float, bool, Call]] = []
     refused: list[ExistenceError] = []
 
+    def planned(way: PureDP | GDP) -> Counting:
+        if coverage == "each":
+            return Counting.of_each(own, way, numbers_of(sizes).tolist(), call.records_per_unit)
+        return Counting.of(own, way, total, *unit)
+
     def usual_way() -> PureDP | GDP | None:
         return call.statistic.way_of(call.design_of_largest(sizes)[0])
 
     for way in ways:
         try:
-            trial = call.shared(Counting.of(own, way, total, *unit))
+            trial = call.shared(planned(way))
             error = trial.largest_error(sizes) if len(ways) > 1 else 0.0
             other = math.isinf(error) and way != usual_way()
             found.append((error, other, trial))
@@ -377,7 +342,7 @@ def _with_count(
             refused.append(refusal)
     if found:
         return [trial for *_, trial in sorted(found, key=lambda one: one[:2])], None
-    if must:
+    if coverage:
         raise refused[-1]
     short = next((way for way in ways if share_of(way, total, *unit) is None), None)
     rest = f"the rest of the budget would be too small for the {call.statistic.title}"
@@ -394,54 +359,25 @@ def _same_skipped(one: Designs, other: Designs) -> bool:
     return gone == others
 
 
-def with_coverage(released: Any, coverage: Coverage | None, uncounted: str | None) -> Any:
+def with_coverage(
+    released: Any, coverage: Coverage | GroupCoverage | None, uncounted: str | None
+) -> Any:
     """The same fresh release, or releases, with numbers of records, or with why there are none.
 
     Warns of what they tell; a warning that is made an error does not lose what was paid for: the
     report has it too.
     """
     warn_of_coverage(coverage)
-    if isinstance(released, (Release, Releases)):
+    if isinstance(released, (Release, Releases, OfParts)):
         for name, own in (("coverage", coverage), ("uncounted", uncounted)):
             object.__setattr__(released, name, own)  # a copy would lose what is in no field
     return released
 
 
-def warn_of_coverage(coverage: Coverage | None) -> None:
+def warn_of_coverage(coverage: Coverage | GroupCoverage | None) -> None:
     """Warns of what released numbers of records tell."""
     for text in () if coverage is None else coverage.warnings:
         warn_of_paid(text, CoverageWarning)
-
-
-def check_statistic(statistic: Statistic[Result]) -> Statistic[Result]:
-    """The statistic, if it is one."""
-    if not isinstance(statistic, Statistic):
-        name = getattr(statistic, "__name__", type(statistic).__name__)
-        raise TypeError(f"statistic must be a Statistic, such as Mean(), got {name}")
-    return statistic
-
-
-def read_beside(statistic: Statistic[Any], n: int, **given: Any) -> FloatArray | None:
-    """Numbers beside the points of n records, of those `given` by keyword.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For what the statistic does not take, or lacks, and another number of rows.
-    """
-    for name, own in given.items():
-        if own is not None and name != statistic.beside:
-            raise TypeError(f"the {statistic.title} takes no {name}")
-    if statistic.beside is None:
-        return None
-    if given.get(statistic.beside) is None:
-        raise TypeError(f"the {statistic.title} needs {statistic.beside}, one for each record")
-    found = statistic.read_beside(given[statistic.beside], n)
-    if found.shape[:1] != (n,):
-        raise ValueError(
-            f"{statistic.beside} must be given for each of {n} records, got shape {found.shape}"
-        )
-    return found
 
 
 def sizes_of(

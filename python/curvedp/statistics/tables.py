@@ -43,16 +43,27 @@ def releases_table(keys: Any, releases: Releases[Any]) -> Any:
     `calibrated_to`, null where that is not pure or Gaussian.
     `value` is a number, or a fixed-size list of the numbers of a point in row-major order; null for
     groups that were skipped. The private mean that a value rests on stands in `mean`, its noise's
-    scale in `mean_scale`.
+    scale in `mean_scale`. Where the number of records is protected `n` is the number that was used,
+    `count` the one that was released, and `count_error` the standard deviation of its noise.
     """
     missing = ~releases.released
     columns = {name: keys.column(name) for name in keys.column_names}
     columns["n"] = pa.array(releases.n)
+    if releases.counts is not None:
+        columns["count"] = pa.array([own.value for own in releases.counts], _kind_of(releases))
+        errors = [own.standard_error for own in releases.counts]
+        columns["count_error"] = pa.array(errors, pa.float64())
     columns |= {name: _values(own, missing) for name, own in releases.columns().items()}
     columns["guarantee"] = _told(releases, lambda law: law.guarantee)
     columns["mechanism"] = _told(releases, lambda law: law.mechanism)
     columns["calibrated_to"] = _told(releases, lambda law: law.calibrated_to)
     return pa.table(columns)
+
+
+def _kind_of(releases: Releases[Any]) -> Any:
+    """The type of counts: lists where each sample has one."""
+    whole = pa.int64()
+    return pa.list_(whole) if releases.call.statistic.has_parts else whole
 
 
 def _told(releases: Releases[Any], tell: Callable[[NoiseLaw], object]) -> Any:

@@ -1,7 +1,10 @@
 """Releases that protect the number of records: count, resize, release.
 
-The number of records is released with noise; from it alone follows the number m of records that
-are used: a random selection of them, or all with copies of the ball's centre. The statistic of m
+    records -> cells (data set, group, sample of a group) -> count of each, with noise
+            -> so many records of each -> the statistic of a public number of records
+
+The numbers of records are released with noise; from them alone follow the numbers that are used: a
+random selection of the records, or all with copies of the ball's centre. The statistic of so many
 records is then released as ever, calibrated to replacing one of them. Proof:
 docs/proofs/count-resize.md.
 """
@@ -9,164 +12,52 @@ docs/proofs/count-resize.md.
 from __future__ import annotations
 
 import hashlib
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, cast
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
 from curvedp._validation import FloatArray, as_count
 from curvedp.domain import Ball, check_any_ball
 from curvedp.errors import ExistenceError
-from curvedp.mechanisms import ways_to_meet
-from curvedp.mechanisms.calibration import budget_of
-from curvedp.mechanisms.vector_noise import VectorNoise
-from curvedp.privacy import GDP, ApproxDP, Guarantee, PureDP, Release, Unproved
-from curvedp.privacy.base import with_relation
-from curvedp.privacy.conversion import round_down
+from curvedp.privacy import Guarantee, Ledger, NoiseSecret
+from curvedp.privacy.payment import charged
 from curvedp.privacy.provenance import Provenance
-from curvedp.privacy.record_count import RecordCount
-from curvedp.statistics.call import Call, Statistic
+from curvedp.statistics.beside import read_beside
+from curvedp.statistics.call import (
+    Call,
+    Designs,
+    Progress,
+    Statistic,
+    as_balls,
+    check_timing,
+    composed,
+    reporter,
+)
+from curvedp.statistics.count_plan import CountPlan
 from curvedp.statistics.design import smallest_n
 from curvedp.statistics.grouping import Grouping, GroupsLike, Offsets
-from curvedp.sums.search import mean_length
+from curvedp.statistics.paid import Paid
+from curvedp.statistics.protected_groups import grouped, keys_are_private
+from curvedp.statistics.public_time import Timing
+from curvedp.statistics.resize import Selection
+from curvedp.statistics.with_counts import with_counts
 
-UNCOUNTED = "where the number of records is protected"
-#: Least and largest share of epsilon or mu that the count takes.
-_PURE_SHARES, _GAUSSIAN_SHARES = (0.03, 0.5), (0.05, 0.5)
-#: Distance from the ball's centre to the mean over that by which a record moves n means, in the
-#: rule for the margin.
-_ECCENTRICITY = 0.25
-#: Largest scale of a count: beyond it the grid of the noise holds no integers.
-_LARGEST_SCALE = 2.0**20
-
-
-@dataclass(frozen=True)
-class CountPlan:
-    """Everything about a count that is fixed before a record is seen.
-
-    Attributes
-    ----------
-    share : Guarantee
-        Of the count, for adding or removing a record.
-    rest : Guarantee
-        Of the statistic, for replacing a record.
-    way : PureDP or GDP
-        The numbers of the share as the count's noise is calibrated to them: the sensitivity that
-        it is calibrated to is that of adding or removing a record.
-    records_per_unit, dim, n_guess : int
-    """
-
-    share: Guarantee
-    rest: Guarantee
-    way: PureDP | GDP
-    records_per_unit: int
-    dim: int
-    n_guess: int
-
-    @classmethod
-    def of(cls, whole: Guarantee, n_guess: int, records_per_unit: int, dim: int) -> CountPlan:
-        """The plan by the rule for the share, (2/(n mu))^(1/3) of mu, (2/(n epsilon))^(1/2) of
-        epsilon, with n/k for n where a unit has up to k records."""
-        share, rest = _split(with_relation(whole, "replace"), n_guess / records_per_unit)
-        way, moved = ways_to_meet(share)[0], with_relation(share, "add-remove")
-        plan = cls(moved, rest, way, records_per_unit, dim, n_guess)
-        if plan.standard_error > min(n_guess, _LARGEST_SCALE):
-            raise ExistenceError(
-                f"too small a budget to count about {n_guess} records: the count would err by "
-                f"{plan.standard_error:.3g}. Use a larger budget"
-            )
-        return plan
-
-    @property
-    def scale(self) -> float:
-        """Length of the noise: 1/rate of the two-sided geometric law, or sigma."""
-        if isinstance(self.way, PureDP):
-            return 1.0 / self._rate
-        return self._gaussian.scale
-
-    @property
-    def standard_error(self) -> float:
-        """Standard deviation of the noise; of rounded Gaussian noise at most."""
-        if isinstance(self.way, PureDP):
-            return math.sqrt(2.0 * math.exp(-self._rate)) / -math.expm1(-self._rate)
-        return math.sqrt(self.scale**2 + 0.25)
-
-    @property
-    def _rate(self) -> float:
-        """Rate epsilon/k of the two-sided geometric law, rounded down."""
-        return round_down(Fraction(budget_of(self.way)) / self.records_per_unit)
-
-    @property
-    def _gaussian(self) -> VectorNoise:
-        return VectorNoise.of(1, float(self.records_per_unit), 0.0, 1.0, self.way)
-
-    def draw(self, n: int, stream: _core.Stream) -> int:
-        """The number of records with noise."""
-        if isinstance(self.way, PureDP):
-            noisy = np.empty(1)
-            stream.add_discrete_laplace(self._rate, np.array([n], dtype=np.int64), noisy)
-            return int(noisy[0])
-        # the grid's step divides 1: this is n plus the real noise, on the grid and rounded
-        return n + math.floor(float(self._gaussian.add(np.zeros(1), stream)[0]) + 0.5)
-
-    def target(self, count: int) -> int:
-        """Number of records to use, by the count alone; it may be below 1."""
-        return math.floor(count - self.margin(max(count, 1)) * self.scale)
-
-    def margin(self, n: int) -> float:
-        """The margin below the count, in lengths of its noise.
-
-        By the rule that balances records left out against copies of the centre.
-        """
-        noise = ways_to_meet(self.rest)[0]
-        length = self.dim if isinstance(noise, PureDP) else mean_length(self.dim)
-        missing = length * self.records_per_unit / (_ECCENTRICITY * budget_of(noise) * n)
-        if isinstance(self.way, PureDP):
-            return max(0.0, -math.log(2.0 * missing))
-        return max(0.0, -float(scipy.special.ndtri(min(missing, 0.5))))
-
-
-def share_of(way: PureDP | GDP, n: float) -> float:
-    """The share of epsilon or mu that a count of about n records takes."""
-    if isinstance(way, PureDP):
-        (least, most), wished = _PURE_SHARES, math.sqrt(2.0 / (n * way.epsilon))
-    else:
-        (least, most), wished = _GAUSSIAN_SHARES, math.cbrt(2.0 / (n * way.mu))
-    return min(max(wished, least), most)
-
-
-def _split(whole: Guarantee, n: float) -> tuple[Guarantee, Guarantee]:
-    """Shares of a count of about n records and of the rest, which compose to the whole.
-
-    Of (epsilon, delta) the count takes a share of epsilon alone.
-    """
-    if not isinstance(whole, ApproxDP):
-        way = ways_to_meet(whole)[0]
-        f = share_of(way, n)
-        power = 1 if isinstance(way, PureDP) else 2
-        first, second = whole.split((f**power, 1.0 - f**power))
-        return first, second
-    if whole.epsilon == 0.0:
-        raise ExistenceError("no count exists at epsilon 0: use a larger epsilon")
-    share = Fraction(share_of(PureDP(whole.epsilon), n)) * Fraction(whole.epsilon)
-    count = PureDP(round_down(share))
-    rest = round_down(Fraction(whole.epsilon) - Fraction(count.epsilon))
-    return count, ApproxDP(rest, whole.delta)
+#: Probability with which a statement about a population is made of more records than there are.
+_PADDING = 1e-3
 
 
 def release_counted(
-    release_read: Callable[..., Any],
     statistic: Statistic[Any],
     records: ArrayLike,
     ball: Ball | Sequence[Ball],
     guarantee: Guarantee,
     *,
+    covariate: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
     groups: GroupsLike = None,
     **options: Any,
 ) -> Any:
@@ -174,16 +65,14 @@ def release_counted(
 
     Parameters
     ----------
-    release_read : callable
-        The release of a public number of records.
     statistic : Statistic
         One that `takes_unknown_n`.
     records : array-like, shape (n, *point_shape)
         Also none.
-    ball : Ball
+    ball : Ball, or a list with one for each of `keys`
     guarantee : PureDP, ApproxDP, ZCDP or GDP
-    groups
-        Refused.
+    covariate, labels, groups
+        As in `release`.
     **options
         Keywords of `release`.
 
@@ -196,111 +85,272 @@ def release_counted(
     BudgetError, ConversionError
         If the ledger refuses.
     """
-    _refuse_what_shows_n(options | {"groups": groups}, ball)
-    own, seed = check_any_ball(cast(Ball, ball)), options.get("seed")
-    k = as_count(options.get("records_per_unit", 1), "records_per_unit")
-    units, guess = options.get("units"), as_count(options["n_guess"], "n_guess")
-    plan = CountPlan.of(guarantee, guess, k, own.manifold.dim)
+    rows = as_balls(ball)[0].manifold.read_records(records, least=0)
+    given = {"covariate": covariate, "labels": labels}
+    beside = read_beside(statistic, len(rows), is_public=False, **given)
+    return release_of_rows(statistic, rows, beside, ball, guarantee, groups=groups, **options)
+
+
+def release_of_rows(
+    statistic: Statistic[Any],
+    rows: FloatArray,
+    beside: FloatArray | None,
+    ball: Ball | Sequence[Ball],
+    guarantee: Guarantee,
+    *,
+    n_guess: int | None = None,
+    groups: GroupsLike = None,
+    keys: GroupsLike = None,
+    units: GroupsLike = None,
+    records_per_unit: int = 1,
+    groups_per_unit: int = 1,
+    skip_small: bool = False,
+    ledger: Ledger | None = None,
+    secret: NoiseSecret | None = None,
+    seed: int | None = None,
+    progress: Progress = False,
+    timing: Timing = "prompt",
+    coverage: bool | None = None,
+) -> Any:
+    """`release_counted` of records, and of numbers beside them, that were read already.
+
+    No group is ever too small: `skip_small` changes nothing.
+    """
+    private_keys = keys_are_private(guarantee, keys, groups)
+    _refuse(
+        {
+            "secret": secret is not None,
+            "timing": check_timing(timing, progress) != "prompt",
+            "coverage": bool(coverage),
+            "groups_per_unit": groups is None and groups_per_unit != 1,
+            "progress": private_keys and bool(progress),
+        }
+    )
+    if n_guess is None:
+        raise TypeError(
+            "n_guess is needed to add or remove a record: a public guess of the number of records, "
+            "in each group if there are groups, made without a look at them. A wrong one costs "
+            "accuracy alone"
+        )
+    own_balls = tuple(map(check_any_ball, as_balls(ball)))
+    if private_keys and isinstance(ball, (list, tuple)):
+        raise ValueError("how many groups there are is protected: give one ball for all")
+    guess, k = as_count(n_guess, "n_guess"), as_count(records_per_unit, "records_per_unit")
+    if units is not None and k != 1:
+        raise ValueError("give units or records_per_unit, not both")
+    plan = CountPlan.of(
+        guarantee,
+        guess,
+        k,
+        own_balls[0].manifold.dim,
+        private_keys=private_keys,
+        padding=_PADDING / statistic.part_count if statistic.infers else None,
+    )
     call = Call(
         statistic=statistic if units is None else statistic.with_units(),
-        balls=(own,),
+        balls=own_balls,
         guarantee=plan.rest,
         records_per_unit=k,
+        groups_per_unit=as_count(groups_per_unit, "groups_per_unit"),
+        skip_small=True,
+        private_keys=private_keys,
     )
     if call.statistic.given_points(call, range(1)) is not None:
         raise ValueError(_refusal("a given base point", "leave mean out"))
+    if call.statistic.has_parts and units is not None and groups_per_unit != 1:
+        raise ValueError("a unit in several groups may be in several samples: leave units out")
     call.keys(None, seed)
-    least = _least_n(call, guess)
-    call.warn_of_noise(call.designs(_sizes(guess), alone=True), _sizes(guess))
-    size = guess * own.manifold.point_size * 8
-    call.ask_for_memory(size, guess, by_unit=units is not None)
-
-    rows = own.manifold.read_records(records, least=0)
-    ends: Offsets | None = None
-    if units is not None:
-        grouping, ends = Grouping.of(None, len(rows)).by_protected_unit(units, 1)
-        rows = grouping.arranged(rows)
-    ledger = options.get("ledger")
-    by_replacing = ledger is not None and ledger.budget.neighbours == "replace"
-    provenance = call.pay(ledger, None, seed, whole=None if by_replacing else guarantee)
-
-    stream = _stream(seed)
-    n = len(rows) if ends is None else len(ends) - 1
-    count = plan.draw(n, stream)
-    m = _largest_n(call, max(least, plan.target(count)), least)
-    used, persons = resized(rows, ends, own.center, m, stream)
-    found = release_read(
-        statistic,
-        used,
-        own,
-        plan.rest,
-        units=persons,
-        records_per_unit=k,
-        seed=seed,
-        progress=options.get("progress", False),
-        coverage=False,
-        paid=provenance,
-    )
-    told = RecordCount(
-        value=count,
-        standard_error=plan.standard_error,
-        guarantee=plan.share,
-        replacing=plan.rest,
-    )
-    return _dressed(found, guarantee, told, provenance)
-
-
-def _refuse_what_shows_n(options: dict[str, Any], ball: Ball | Sequence[Ball]) -> None:
-    """Refuses options that do not go with an unknown number of records."""
-    if options.get("n_guess") is None:
-        raise TypeError(
-            "n_guess is needed to add or remove a record: a public guess of the number of records, "
-            "made without a look at them. A wrong one costs accuracy alone"
+    grouping = grouped(guarantee, keys, groups, len(rows), with_units=units is not None)
+    if isinstance(ball, (list, tuple)) and groups is None:
+        raise ValueError(_refusal("a list of balls", "give one"))
+    if len(own_balls) not in (1, len(grouping.labels)):
+        raise ValueError(f"{len(own_balls)} balls do not fit {len(grouping.labels)} groups")
+    several = 1 if groups is None or private_keys else len(grouping.labels)
+    least = _check_at_guess(call, guess, several, by_unit=units is not None)
+    cells = Cells.of(call.statistic, grouping, rows, beside, units, groups_per_unit)
+    if private_keys:  # a key without a record is none
+        cells = cells.only(cells.n.max(axis=1) > 0)
+    provenance = _paid_by(ledger, call, guarantee, None if groups is None else several, seed)
+    with charged(ledger):
+        stream = _stream(seed)
+        counts = plan.draw(cells.n.ravel(), stream).reshape(cells.n.shape)
+        if private_keys:
+            is_shown = counts.min(axis=1) >= plan.key_threshold
+            cells, counts = cells.only(is_shown), counts[is_shown]
+        wished = np.array([plan.target(int(count)) for count in counts.flat], dtype=np.int64)
+        sizes, designs = _with_designs(call, wished.reshape(counts.shape), least)
+        ready = Paid(
+            call=call,
+            designs=designs,
+            keys=call.keys(None, seed),
+            labels=cells.labels,
+            seed=seed,
+            is_grouped=groups is not None,
+            report=reporter(progress),
+            units_by_name=units is not None,
+            provenance=provenance,
+            **cells.resized(call, sizes, stream),
         )
-    given = {
-        "groups": options["groups"] is not None,
-        "groups_per_unit": options.get("groups_per_unit", 1) != 1,
-        "keys": options.get("keys") is not None,
-        "secret": options.get("secret") is not None,
-        "timing": options.get("timing", "prompt") != "prompt",
-        "coverage": bool(options.get("coverage")),
-    }
+        found = call.statistic.release(ready.by_unit())
+        whole = with_counts(found, guarantee, plan, counts, grouped=groups is not None)
+        return whole if groups is not None else whole.release_at(0)
+
+
+def _refuse(given: dict[str, bool]) -> None:
+    """Refuses options that do not go with an unknown number of records."""
     for name, is_given in given.items():
         if is_given:
             raise ValueError(_refusal(name, "leave it out"))
-    if isinstance(ball, (list, tuple)):
-        raise ValueError(_refusal("a list of balls", "give one"))
 
 
 def _refusal(what: str, instead: str) -> str:
     return f"{what} is not served under neighbours='add-remove': {instead}"
 
 
-def _sizes(n: int) -> Offsets:
-    return np.array([n], dtype=np.int64)
+@dataclass(frozen=True)
+class Cells:
+    """The records of each sample of each group, or of each group, or all: each is counted.
+
+    Attributes
+    ----------
+    labels : sequence
+        Of the groups.
+    n : ndarray of int, shape (groups, parts)
+        Number of records of each cell, or of units where they are known by name.
+    first : ndarray of int, shape (groups, parts)
+        Number of the first of them.
+    rows : ndarray, shape (n, *point_shape)
+    beside : ndarray or None
+    ends : ndarray of int, or None
+        Where the records of each unit begin and the last one's end.
+    """
+
+    labels: Sequence[Any]
+    n: Offsets
+    first: Offsets
+    rows: FloatArray
+    beside: FloatArray | None
+    ends: Offsets | None
+
+    @classmethod
+    def of(
+        cls,
+        statistic: Statistic[Any],
+        grouping: Grouping,
+        rows: FloatArray,
+        beside: FloatArray | None,
+        units: GroupsLike,
+        groups_per_unit: int,
+    ) -> Cells:
+        """The cells of groups; no label of a unit, a group or a sample raises."""
+        parts, own, ends = statistic.part_count, grouping, None
+        if statistic.has_parts:
+            assert beside is not None
+            own = grouping.by_part(beside, parts)
+        if units is not None:
+            own, ends = own.by_protected_unit(units, groups_per_unit)
+        starts = own.offsets if ends is None else np.searchsorted(ends, own.offsets)
+        return cls(
+            grouping.labels,
+            np.diff(starts).reshape(-1, parts),
+            starts[:-1].reshape(-1, parts),
+            own.arranged(rows),
+            None if beside is None else own.arranged(beside),
+            ends,
+        )
+
+    def only(self, kept: NDArray[np.bool_]) -> Cells:
+        """The same of some groups."""
+        labels = [label for label, own in zip(self.labels, kept.tolist(), strict=True) if own]
+        return replace(self, labels=labels, n=self.n[kept], first=self.first[kept])
+
+    def resized(self, call: Call, m: Offsets, stream: _core.Stream) -> dict[str, Any]:
+        """The records that are used, as `Paid` takes them."""
+        parts = m.shape[1]
+        selection = Selection(self.first.ravel(), self.n.ravel(), m.ravel(), stream, self.ends)
+        centers = [call.ball_of(group).center for group in range(len(m)) for _ in range(parts)]
+        shape = self.rows.shape[1:]
+        padding = np.reshape(centers, (len(centers), *shape))
+        ends = np.concatenate(([0], np.cumsum(m.sum(axis=1), dtype=np.int64)))
+        own = None
+        if self.beside is not None:
+            missing = np.full((m.size, *self.beside.shape[1:]), call.statistic.padding_beside)
+            if call.statistic.has_parts:
+                missing = np.tile(np.arange(parts, dtype=float), len(m))
+            own = selection.of(self.beside, missing)
+        return {
+            "records": selection.of(self.rows, padding),
+            "offsets": ends if selection.ends is None else selection.ends[ends],
+            "beside": own,
+            "unit_ends": selection.ends,
+        }
 
 
-def _exists(call: Call, n: int) -> bool:
-    try:
-        call.statistic.design_of_parts(call, call.ball, (n,))
-    except ExistenceError:
-        return False
-    return True
+def _parted(statistic: Statistic[Any], n: int) -> tuple[int, ...]:
+    """n records as equal parts."""
+    parts = statistic.part_count
+    return tuple(max(1, (n + part) // parts) for part in range(parts))
 
 
-def _least_n(call: Call, guess: int) -> int:
-    """The least number of records from which on the release exists, at most the guess."""
-    call.designs(_sizes(guess), alone=True)  # raises where it does not
-    return smallest_n(lambda n: n >= guess or _exists(call, n), "")
+def _sizes(sizes: Offsets) -> Offsets:
+    """Sizes of cells as designs take them."""
+    return sizes[:, 0] if sizes.shape[1] == 1 else sizes
 
 
-def _largest_n(call: Call, wished: int, least: int) -> int:
-    """A number of records with a release, the wished one if it has: noise that is too fine for
-    double precision has none."""
-    n = wished
-    while n > least and not _exists(call, n):
-        n = max(least, n // 2)
-    return n
+def _check_at_guess(call: Call, guess: int, groups: int, *, by_unit: bool) -> Offsets:
+    """The least size of a cell of each group, from which on its release exists: by the guess.
+
+    Refuses and warns by the guess alone: nothing was spent yet.
+    """
+    own = _parted(call.statistic, guess)
+    sizes = np.tile(np.array(own, dtype=np.int64), (groups, 1))
+    usual = replace(call, skip_small=False)
+    found = usual.designs(_sizes(sizes), alone=True)
+    usual.warn_of_noise(found, sizes.sum(axis=1))
+    size = groups * guess * call.manifold.point_size * 8
+    usual.ask_for_memory(size, guess, by_unit=by_unit, groups=groups)
+
+    def exists(ball: Ball, n: int) -> bool:
+        try:
+            call.statistic.design_of_parts(call, ball, (n,) * len(own))
+        except ExistenceError:
+            return False
+        return True
+
+    def least(ball: Ball) -> int:
+        return smallest_n(lambda n: n >= min(own) or exists(ball, n), "")
+
+    of_ball = [least(ball) for ball in call.balls]
+    return np.array(of_ball, dtype=np.int64)[:, None]
+
+
+def _with_designs(call: Call, wished: Offsets, least: Offsets) -> tuple[Offsets, Designs]:
+    """Sizes of cells with a release, the wished ones if these have, and the designs.
+
+    Noise that is too fine for double precision has none: such sizes are halved.
+    """
+    sizes = np.maximum(wished, least)
+    while True:
+        designs, choice = call.designs(_sizes(sizes))
+        fails = np.array([own is None for own in designs], dtype=np.bool_)[choice]
+        halved = np.where(fails[:, None], np.maximum(sizes // 2, least), sizes)
+        if (halved == sizes).all():
+            return sizes, (designs, choice)
+        sizes = halved
+
+
+def _paid_by(
+    ledger: Ledger | None, call: Call, whole: Guarantee, groups: int | None, seed: int | None
+) -> Provenance:
+    """What the ledger has paid: all of it, or for one data set and a ledger of the relation
+    "replace" what the statistic promises by itself.
+
+    A record that is replaced may go to another group, and moves the counts of both.
+    """
+    total: Guarantee | None = composed(whole, call.groups_per_unit)
+    if groups is None and ledger is not None and ledger.budget.neighbours == "replace":
+        total = None
+    return call.pay(ledger, groups, seed, whole=total)
 
 
 def _stream(seed: int | None) -> _core.Stream:
@@ -308,71 +358,3 @@ def _stream(seed: int | None) -> _core.Stream:
     if seed is None:
         return _core.Stream.from_os()
     return _core.Stream.from_key(hashlib.sha256(f"count {seed}".encode()).digest(), 0)
-
-
-def resized(
-    rows: FloatArray, ends: Offsets | None, center: FloatArray, m: int, stream: _core.Stream
-) -> tuple[FloatArray, NDArray[np.int64] | None]:
-    """Exactly m records, or units, in random order: a random selection, or all with copies of the
-    centre.
-
-    Parameters
-    ----------
-    rows : ndarray, shape (n, *point_shape)
-        Those of one unit after the other, where units are known.
-    ends : ndarray of int, shape (units + 1,), or None
-        Where units begin.
-    center : ndarray, shape point_shape
-    m : int
-    stream : Stream
-
-    Returns
-    -------
-    rows : ndarray
-    units : ndarray of int, or None
-        The number of each row's unit.
-    """
-    starts = np.arange(len(rows) + 1) if ends is None else ends
-    n, total = len(starts) - 1, len(rows)
-    added = max(0, m - n)
-    pool = np.concatenate([rows, np.broadcast_to(center, (added, *center.shape))])
-    starts = np.concatenate([starts, total + 1 + np.arange(added)])
-    chosen = random_order(n + added, stream)[:m]
-    if ends is None:
-        return pool[chosen], None
-    sizes = np.diff(starts)[chosen]
-    units = np.repeat(np.arange(m), sizes)
-    within = np.arange(len(units)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return pool[starts[chosen][units] + within], units
-
-
-def random_order(count: int, stream: _core.Stream) -> NDArray[np.int64]:
-    """A uniformly random order of so many things.
-
-    The order of independent keys of one law; keys of which two are equal are all drawn again.
-    """
-    halves = np.empty(2 * count)
-    while True:
-        stream.uniform(halves)
-        high, low = (halves * 2.0**32).astype(np.uint64).reshape(2, count)
-        keys = (high << np.uint64(32)) | low
-        order = np.argsort(keys)
-        sorted_keys = keys[order]
-        if not (sorted_keys[1:] == sorted_keys[:-1]).any():
-            return np.asarray(order, dtype=np.int64)
-
-
-def _dressed(found: Release, whole: Guarantee, count: RecordCount, made: Provenance) -> Release:
-    """A fresh release, and those it rests on, with the guarantee of all and the count."""
-    own = found.guarantee
-    promised = Unproved(claimed=whole, why=own.why) if isinstance(own, Unproved) else whole
-    for name, value in (
-        ("guarantee", promised),
-        ("count", count),
-        ("provenance", made),
-        ("uncounted", UNCOUNTED),
-    ):
-        object.__setattr__(found, name, value)  # a copy would lose what is in no field
-    for part in found.parts:
-        _dressed(part, whole, count, made)
-    return found

@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
-import scipy
 
 from curvedp import _core
 from curvedp._validation import FloatArray
+from curvedp.privacy.private_keys import key_threshold
 from curvedp.sums.filter import Filter
 from curvedp.sums.geometry import Geometry, log_diagonals
 from curvedp.sums.messages import ROUND_UNIT, Kind, Request, bound_of, scale_levels, start_of
@@ -500,30 +500,6 @@ def _hessian(
     across = radius / np.maximum(dist, radius) * geometry.across(dist)
     mean = float(share @ (cosine * along + (1.0 - cosine) * across))
     return min(max(mean, _HESSIAN[0]), _HESSIAN[1])
-
-
-def key_threshold(moved: float, deviation: float, delta: float) -> float:
-    """Least count at which a private key is shown: one unit reaches it with probability delta.
-
-    Parameters
-    ----------
-    moved : float
-        The most that one unit adds to the count.
-    deviation : float
-        Standard deviation of the count's noise.
-    delta : float
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> key_threshold(1.0, 10.0, 1e-6)
-    50.0
-    """
-    quantile = -float(scipy.special.ndtri(delta)) * (1.0 + 1e-9)
-    return math.ceil(moved) + 1.0 + math.ceil(max(deviation * quantile, 0.0))
 
 
 def mean_length(dim: int) -> float:

@@ -1,0 +1,275 @@
+"""Groups of a table where who is there is protected: public keys that are given, or secret ones.
+
+    table -> keys that are given, or that occur -> records with one of them -> releases -> table
+
+Nothing about a key that is not shown, or about a number of records, is in the result.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from curvedp._arrow import pa, pc
+from curvedp.batch.columns import (
+    RecordColumns,
+    Table,
+    as_table,
+    key_columns,
+    key_schema,
+    select,
+)
+from curvedp.batch.files import check_outside, is_files, location_of
+from curvedp.batch.folder import folder_of, new_folder, remove_folder
+from curvedp.batch.output import Output, output_of
+from curvedp.batch.parameters import BatchParameters, check_columns, check_of_batch, names_of
+from curvedp.batch.parquet import all_rows
+from curvedp.batch.results import errors_of, manifest
+from curvedp.batch.storage import as_json
+from curvedp.batch.tables import BatchReleases
+from curvedp.domain import Ball, WholeSpace
+from curvedp.errors import BatchError
+from curvedp.statistics import Statistic
+from curvedp.statistics.release import release_read
+from curvedp.statistics.releases import Releases
+from curvedp.statistics.tables import releases_table
+from curvedp.statistics.unknown_n import release_of_rows
+
+__all__ = ["release_protected"]
+
+
+def release_protected(
+    statistic: Statistic[Any],
+    source: Any,
+    *,
+    points: str | Sequence[str],
+    ball: Ball,
+    by: str | Sequence[str] | None,
+    keys: Any,
+    beside: tuple[str | None, str | None],
+    units: str | None,
+    groups_per_unit: int,
+    out: str | os.PathLike[str] | None,
+    refused: dict[str, Any],
+    **options: Any,
+) -> Any:
+    """The release of all records of a table or file, or of groups in the order of their keys.
+
+    Parameters
+    ----------
+    statistic : Statistic
+    source, points, by, units, groups_per_unit, out
+        As in `curvedp.batch.release`.
+    ball : Ball
+    keys : sequence, table or None
+        The public keys; None where they are secret.
+    beside : pair of str or None
+        The columns of covariates and of labels.
+    refused : dict
+        Keywords that have no meaning here, by name.
+    **options
+        Further keywords of `release_of_rows`.
+    """
+    for name, given in refused.items():
+        if given is not None and given is not False:
+            raise ValueError(
+                f"{name} is not served under neighbours='add-remove': leave it out. Public keys "
+                "are given as keys, and all records are read at once"
+            )
+    groups = () if by is None else names_of(by, "by")
+    columns = names_of(points, "points")
+    own = check_columns(statistic, groups, columns, *beside, units, options["records_per_unit"])
+    check_of_batch(statistic)
+    names = [name for name in (*groups, *columns, own, units) if name is not None]
+    table = all_rows(source, names) if is_files(source) else as_table(source)
+    rows = Rows(statistic, columns, own, units, ball)
+    if by is None:
+        if keys is not None or groups_per_unit != 1 or out is not None:
+            raise TypeError("keys, groups_per_unit and out are for groups: give by")
+        return rows.release(table, **options)
+    with contextlib.ExitStack() as stack:
+        place = None if out is None else stack.enter_context(_new_result(out, source))
+        more = {"groups_per_unit": groups_per_unit, **options}
+        result, described = _release_groups(rows, table, groups, keys, more)
+        if place is None:
+            return BatchReleases(described, _table=result)
+        return BatchReleases(_stored(result, described, place, groups), path=place.out)
+
+
+def _release_groups(
+    rows: Rows, table: Table, by: tuple[str, ...], keys: Any, options: dict[str, Any]
+) -> tuple[Table, dict[str, Any]]:
+    """The releases of groups as a table, and the manifest."""
+    public = None if keys is None else public_keys(keys, key_schema(table.schema, by))
+    names, group = numbered_keys(key_columns(table, by), public)
+    if public is None:  # a record without a key is in no group
+        kept = np.flatnonzero(group >= 0)
+        table, group = table.take(pa.array(kept)), group[kept]
+    numbers = None if public is None else np.arange(len(names))
+    found: Releases[Any] = rows.release(table, groups=group, keys=numbers, **options)
+    shown = names.take(pa.array(np.asarray(found.labels, dtype=np.int64)))
+    result = releases_table(shown, found)
+    assert found.provenance is not None
+    described = manifest(
+        BatchParameters(by, rows.points, found.call, rows.beside, rows.units),
+        Counter({0: len(found)}),
+        set(),
+        (name for name in found.mechanism.tolist() if name is not None),
+        noise="fresh",
+        errors=errors_of(result),
+        coverage=found.coverage,
+        uncounted=found.uncounted,
+        provenance=found.provenance,
+        protected=found,
+    )
+    return result, described
+
+
+@contextlib.contextmanager
+def _new_result(out: str | os.PathLike[str], source: Any) -> Iterator[Output]:
+    """A place for a result, made before anything is spent and swept afterwards."""
+    target = Path(out).resolve()
+    folder = folder_of(target)
+    place = output_of(target, folder, secrets.token_hex(16))
+    if is_files(source):
+        check_outside(target.as_posix(), location_of(source))
+    place.check_free()
+    with new_folder(folder):
+        pass
+    try:
+        yield place
+    finally:
+        remove_folder(folder)
+
+
+def _stored(
+    table: Table, described: dict[str, Any], place: Output, by: tuple[str, ...]
+) -> dict[str, Any]:
+    """Writes releases and manifest to their place; returns the manifest as it is written."""
+    with place.draft([*by, "guarantee", "mechanism", "calibrated_to"]) as append:
+        append(table)
+    digest = place.digest(place.written)
+    told = dict(json.loads(as_json(described | {"job": place.identity, "result_sha256": digest})))
+    place.publish(told)
+    return told
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The records of a table, and the statistic that is released of them.
+
+    Attributes
+    ----------
+    statistic : Statistic
+    points : tuple of str
+        Columns of points.
+    beside, units : str or None
+        Further columns.
+    ball : Ball
+    """
+
+    statistic: Statistic[Any]
+    points: tuple[str, ...]
+    beside: str | None
+    units: str | None
+    ball: Ball
+
+    def release(self, table: Table, *, n_guess: int | None, **options: Any) -> Any:
+        """The release of all records of a table, or of groups of them."""
+        statistic, ball = self.statistic, self.ball
+        if self.units is not None:
+            select(table.schema, [self.units])
+            codes = _codes(key_columns(table, [self.units]).column(0))
+            named = np.flatnonzero(codes >= 0)  # a record without a name is left out
+            table, options["units"] = table.take(pa.array(named)), codes[named]
+            if options.get("groups") is not None:
+                options["groups"] = options["groups"][named]
+        columns = RecordColumns(
+            self.points, ball.manifold, self.beside, None, statistic, is_public=False
+        )
+        rows = columns.read(table)
+        records = columns.points_of(rows).reshape(len(rows), *ball.manifold.point_shape)
+        beside = columns.beside_of(rows)
+        guarantee = options.pop("guarantee")
+        if isinstance(ball, WholeSpace):
+            if n_guess is not None:
+                raise ValueError("n_guess belongs to a ball: leave it out")
+            return release_read(statistic, records, ball, guarantee, beside=beside, **options)
+        if not statistic.takes_unknown_n:
+            raise ValueError(f"the {statistic.title} is not served under neighbours='add-remove'")
+        return release_of_rows(
+            statistic, records, beside, ball, guarantee, n_guess=n_guess, **options
+        )
+
+
+def _codes(column: Any) -> NDArray[np.int64]:
+    """Integers that are equal where values are; -1 where they are missing."""
+    whole = column.combine_chunks()
+    array = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
+    codes = array.dictionary_encode().indices.cast(pa.int64())
+    return np.asarray(pc.fill_null(codes, -1).to_numpy(zero_copy_only=False))
+
+
+def public_keys(given: Any, schema: Any) -> Table:
+    """Public keys as a table: from one, or from values, or tuples of them for several columns.
+
+    Raises
+    ------
+    BatchError
+        For keys of another type or form, missing ones, and equal ones.
+    """
+    try:
+        if hasattr(given, "__arrow_c_stream__"):
+            table = key_columns(pa.table(given), schema.names).cast(schema)
+        else:
+            rows = [own if isinstance(own, (tuple, list)) else (own,) for own in given]
+            if not rows or {len(row) for row in rows} != {len(schema)}:
+                raise BatchError(
+                    f"keys must hold a value for each of {len(schema)} key columns, for each group"
+                )
+            columns = zip(*rows, strict=True)
+            arrays = [pa.array(own, kind) for own, kind in zip(columns, schema.types, strict=True)]
+            table = pa.table(arrays, schema=schema)
+    except (pa.ArrowException, TypeError, OverflowError) as error:
+        raise BatchError(f"keys are not of the types of the key columns: {schema.types}") from error
+    if any(column.null_count for column in table.columns):
+        raise BatchError("keys must not be missing")
+    if len(_distinct(table)) < len(table):
+        raise BatchError("keys names a group twice")
+    return table
+
+
+def _distinct(table: Table) -> Table:
+    return table.group_by(table.column_names, use_threads=False).aggregate([])
+
+
+def numbered_keys(keys: Table, public: Table | None) -> tuple[Table, NDArray[np.int64]]:
+    """The keys of all groups in order, and the number of each record's, -1 for none.
+
+    Parameters
+    ----------
+    keys : pyarrow.Table
+        Of the records.
+    public : pyarrow.Table or None
+        The public keys; None for all that occur.
+    """
+    plain = [f"k{number}" for number in range(keys.num_columns)]
+    own = keys.rename_columns(plain)
+    names = _distinct(own).drop_null() if public is None else public.rename_columns(plain)
+    names = names.sort_by([(name, "ascending") for name in plain]).combine_chunks()
+    numbered = names.append_column("group", pa.array(np.arange(len(names))))
+    rows = own.append_column("row", pa.array(np.arange(len(own))))
+    found = rows.join(numbered, keys=plain, join_type="inner", use_threads=False)
+    group = np.full(len(keys), -1, dtype=np.int64)
+    group[found.column("row").to_numpy()] = found.column("group").to_numpy()
+    return names.rename_columns(keys.column_names), group
