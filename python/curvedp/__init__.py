@@ -25,6 +25,7 @@ _SUBMODULES = (
     "published",
     "regression",
     "sensitivity",
+    "sites",
     "statistics",
 )
 #: Submodules that need an extra; imported at first use too.

@@ -17,6 +17,7 @@ import curvedp as cdp
 from curvedp.errors import BudgetError, CoverageWarning, LedgerError, SiteError
 from curvedp.manifolds import as_manifold
 from curvedp.privacy import Unproved
+from curvedp.privacy.registry import problems
 from curvedp.sites import Agreement, ServerMean, SiteMean, SitesMeanRelease, simulate
 from curvedp.sites.wire import Answer, Plan
 from site_cases import PROTECTED, finished, names, normal, sites_of, study
@@ -53,6 +54,17 @@ def test_the_release_says_who_is_protected_against_whom_and_survives_json() -> N
     again = cdp.Release.from_json(release.to_json())
     assert (again, type(again)) == (release, SitesMeanRelease)
     assert release.ball is not None
+    entry = release.to_registry(
+        name="Mean direction",
+        data_curator="A consortium",
+        curator_type="Nonprofit",
+        description="Of five sites",
+        intended_use="Research",
+        region="Europe",
+        authors=["A. Author"],
+    )
+    assert problems(entry) == []
+    assert entry["deployment"]["deployment_model"]["model_name"] == "Federated"
 
 
 def test_noise_from_a_seed_promises_nothing_and_no_ledger_pays_for_it() -> None:
@@ -314,13 +326,30 @@ def test_each_run_is_paid_and_what_was_not_spent_comes_back() -> None:
     assert not release.found
     assert ledger.spent == PROTECTED
     [entry] = site.finish()
-    assert entry.spent.mu == pytest.approx(release.spent) == pytest.approx(0.6)
+    assert entry.spent.mu == pytest.approx(release.spent)
     assert site.finish() == []
     finished(ServerMean(own), [site])
-    assert ledger.spent.mu == pytest.approx(np.hypot(0.6, 2.0))
+    assert ledger.spent.mu == pytest.approx(np.hypot(release.spent, 2.0))
     site = SiteMean(NORTH, own, "site 0", ledger=cdp.Ledger(cdp.GDP(1.9, neighbours="add-remove")))
     with pytest.raises(BudgetError):
         site.answer(ServerMean(own).plan())
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "is_given_back"),
+    [
+        (cdp.ZCDP(2.0, neighbours="add-remove"), True),
+        (cdp.ApproxDP(8.0, 1e-6, neighbours="add-remove"), False),
+    ],
+    ids=repr,
+)
+def test_ledgers_of_other_kinds_pay_for_studies(guarantee: Any, is_given_back: bool) -> None:
+    own, ledger = study(1, 0, guarantee=guarantee), cdp.Ledger(guarantee)
+    site = SiteMean(np.full((9, 3), np.nan), own, "site 0", ledger=ledger)
+    release = finished(ServerMean(own), [site])
+    assert (release.found, release.guarantee) == (False, guarantee)
+    assert bool(site.finish()) == is_given_back
+    assert (ledger.spent == guarantee) != is_given_back
 
 
 def test_a_run_that_is_over_is_answered_no_more() -> None:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -55,24 +52,16 @@ def test_sums_of_any_split_add_up_to_the_same_bits(space: str) -> None:
 
 def test_answers_do_not_depend_on_threads() -> None:
     """More records than a piece of work has."""
-    code = (
-        "import hashlib, site_cases as cases\n"
-        "from curvedp.sites import ServerMean, SiteMean\n"
-        "own = cases.study(1, 0)\n"
-        "records = cases.normal('sphere:2', 50_000)\n"
-        "server = ServerMean(own, run='0' * 32)\n"
-        "release = cases.finished(server, [SiteMean(records, own, 'site 0', seed=3)])\n"
-        "print(release.value.tobytes().hex(), release.transcript)\n"
-    )
+    own, before = study(1, 0), cdp.num_threads()
+    site = SiteMean(normal("sphere:2", 50_000), own, "site 0", seed=3)
     found = set()
-    for threads in ("1", "3"):
-        path = os.pathsep.join(own for own in sys.path if own)
-        environment = os.environ | {"RAYON_NUM_THREADS": threads, "PYTHONPATH": path}
-        done = subprocess.run(
-            [sys.executable, "-c", code], env=environment, capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr
-        found.add(done.stdout)
+    try:
+        for threads in (1, 2, 5):
+            cdp.set_num_threads(threads)
+            release = finished(ServerMean(own, run=f"{threads:032}"), [site])
+            found.add((release.value.tobytes(), release.expected_error))
+    finally:
+        cdp.set_num_threads(before)
     assert len(found) == 1
 
 

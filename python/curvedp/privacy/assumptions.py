@@ -38,8 +38,8 @@ ASSUMPTIONS = {
     ),
     "shares-of-noise": (
         "Every site but as many as may drop out, work together or lie added its share of the noise "
-        "and had it seen by nobody, and whoever gathered the answers looked at no single one. A "
-        "person has records at one site."
+        "and had it seen by nobody; whoever gathered the answers gave all sites the same plans "
+        "and looked at no single answer. A person has records at one site."
     ),
     "public-classes": (
         "The classes are those of the labels that were given: the guarantee holds if which labels "

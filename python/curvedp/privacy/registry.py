@@ -178,12 +178,21 @@ def _loss(told: Disclosure, guarantee: Guarantee, made: Provenance, delta: float
 
 def _model(told: Disclosure, made: Provenance) -> dict[str, str]:
     """Trust, and how often something is released."""
+    later = _later(made)
     if told.is_local:
         name, trust = (
             "Local",
             "Nobody is trusted: noise is added before the record leaves its owner.",
         )
         actors = "The owner of the record, and everybody who sees the release."
+    elif "shares-of-noise" in told.assumptions:
+        name, trust = (
+            "Federated",
+            "Records stay at their sites, of which enough are trusted to add their shares of the "
+            "noise; the server is trusted to look at totals alone.",
+        )
+        actors = "The sites, each with its records; the server; everybody who sees the release."
+        later = "Later releases from a site's records are charged to that site's own ledger."
     else:
         name, trust = "Central", "The curator is trusted; who sees the release is not."
         actors = "The curator, who sees the records; everybody who sees the release."
@@ -192,7 +201,7 @@ def _model(told: Disclosure, made: Provenance) -> dict[str, str]:
         "trust_assumptions": trust,
         "actors": actors,
         "release_type": "Many releases" if told.groups else "One release",
-        "release_type_details": _later(made),
+        "release_type_details": later,
         "data_source_type": "Static",
         "access_type": "Non-interactive",
     }

@@ -1,4 +1,4 @@
-"""What server and sites agree on before a study begins; it never changes afterwards."""
+"""The agreement of server and sites before a study begins; it never changes afterwards."""
 
 from __future__ import annotations
 
@@ -52,6 +52,10 @@ class Agreement:
         Most records of one unit.
     by_name : bool
         True if every site names the unit of each of its records.
+    masks : bool
+        True if sites hide their answers from the server by masks that cancel in the total of all J:
+        then a round that one site misses is void, and `dropouts` counts those that work together or
+        lie. Sites that are masked live in one process each until the end.
     spare : float
         The part of what is left that the last round leaves, from 0 to below 1: with it a last round
         that too few sites answered is asked again.
@@ -81,6 +85,7 @@ class Agreement:
     n: int | None = None
     records_per_unit: int = 1
     by_name: bool = False
+    masks: bool = False
     spare: float = 0.0
     study: str = ""
 
@@ -105,8 +110,10 @@ class Agreement:
             raise TypeError("statistic must be a LocatedMean")
         if not (isinstance(self.spare, float) and 0.0 <= self.spare < 1.0):
             raise ValueError("spare must be a float of at least 0 and below 1")
-        if not isinstance(self.by_name, bool):
-            raise TypeError("by_name must be True or False")
+        if not (isinstance(self.by_name, bool) and isinstance(self.masks, bool)):
+            raise TypeError("by_name and masks must be True or False")
+        if self.masks and self.shares < 2:
+            raise ValueError("masks hide nothing unless two sites more than dropouts take part")
         if self.by_name and self.records_per_unit != 1:
             raise ValueError("give by_name or records_per_unit, not both")
         if (self.n is None) == (self.guarantee.neighbours == "replace"):
@@ -146,6 +153,11 @@ class Agreement:
     def shares(self) -> int:
         """J - f: so many answers carry the whole noise."""
         return len(self.roster) - self.dropouts
+
+    @property
+    def needed(self) -> int:
+        """The fewest answers of a round that is not void."""
+        return len(self.roster) if self.masks else self.shares
 
     @property
     def alone(self) -> float:
@@ -222,6 +234,7 @@ class Agreement:
             "n": self.n,
             "records_per_unit": self.records_per_unit,
             "by_name": self.by_name,
+            "masks": self.masks,
             "spare": self.spare,
             "study": self.study,
         }

@@ -34,7 +34,7 @@ CREATE TABLE IF NOT EXISTS round (
 
 @dataclass(frozen=True)
 class Run:
-    """What a site knows of a run of a study.
+    """A run of a study as a site knows it.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Run:
     rounds: tuple[tuple[int, str, float], ...]
 
     def budget(self, mu: float) -> Filter:
-        """What its rounds have left of mu."""
+        """The rest of mu after its rounds."""
         budget = Filter(mu)
         for *_, share in self.rounds:
             budget.take(share)

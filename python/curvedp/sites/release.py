@@ -22,6 +22,8 @@ class SitesMeanRelease(LocatedMeanRelease):
     rounds_asked, void_rounds : int
     alone : float
         mu against one who sees the answers of a single site.
+    masked : bool
+        True if nobody saw them.
     transcript : str
         Digest of all plans and totals.
 
@@ -41,6 +43,7 @@ class SitesMeanRelease(LocatedMeanRelease):
     rounds_asked: int
     void_rounds: int
     alone: float
+    masked: bool
     transcript: str
 
     @property
@@ -50,6 +53,14 @@ class SitesMeanRelease(LocatedMeanRelease):
         return replace(super().statement, cost=f"{cost_of(self.guarantee)} {counted}")
 
     def _noise(self) -> list[tuple[str, str]]:
+        seen = (
+            f"sees the answers of a single site, as the server does: mu = {rounded_up(self.alone)}"
+        )
+        if self.masked:
+            seen = (
+                "runs the server as it is written: the same, as masks hide single answers. Against "
+                f"one who changes it, and the keys: mu = {rounded_up(self.alone)}"
+            )
         void = f", {self.void_rounds} void" if self.void_rounds else ""
         return [
             *super()._noise(),
@@ -61,8 +72,7 @@ class SitesMeanRelease(LocatedMeanRelease):
             (
                 "protects",
                 f"against all who see the release, with any {self.dropouts} sites that drop out, "
-                "work together or lie: the guarantee. Against one who sees the answers of a single "
-                f"site, as the server does: mu = {rounded_up(self.alone)}. A site that lies spoils "
-                "the value and nobody's protection",
+                f"work together or lie: the guarantee. Against one who {seen}. A site that lies "
+                "spoils the value and nobody's protection",
             ),
         ]

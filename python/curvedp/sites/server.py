@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -31,6 +31,8 @@ class ServerMean:
     Parameters
     ----------
     agreement : Agreement
+    keys : mapping of str to bytes, optional
+        `SiteMean.key` of every site, by name: for agreements with masks, and for these alone.
     run : str, optional
         Id of this run, 32 hexadecimal digits; random by default.
 
@@ -42,6 +44,7 @@ class ServerMean:
     Examples
     --------
     >>> import numpy as np, curvedp as cdp
+    >>> from curvedp.sites import Agreement, SiteMean
     >>> study = Agreement("sphere:2", cdp.GDP(2.0, neighbours="add-remove"), ["Aa", "Bo"])
     >>> north = np.tile([0.0, 0.0, 1.0], (200, 1))
     >>> sites = [SiteMean(north, study, name) for name in study.roster]
@@ -53,8 +56,17 @@ class ServerMean:
     True
     """
 
-    def __init__(self, agreement: Agreement, *, run: str | None = None) -> None:
+    def __init__(
+        self,
+        agreement: Agreement,
+        *,
+        keys: Mapping[str, bytes] | None = None,
+        run: str | None = None,
+    ) -> None:
         self.agreement = agreement
+        if set(keys or ()) != (set(agreement.roster) if agreement.masks else set()):
+            raise ValueError("give the key of every site with masks, and no keys without")
+        self._keys = () if keys is None else tuple(keys[name].hex() for name in agreement.roster)
         self.left_out: tuple[str, ...] = ()
         self._run = secrets.token_hex(16) if run is None else run
         self._steps = Steps(agreement.search())
@@ -80,8 +92,8 @@ class ServerMean:
     def feed(self, answers: Iterable[bytes]) -> bytes | SitesMeanRelease:
         """The next plan, or the release, after the answers to the last plan.
 
-        J - f to J answers count. With fewer the round is void: it has cost its share, and is asked
-        again under a new id.
+        J - f to J answers count, with masks J. With fewer the round is void: it has cost its share,
+        and is asked again under a new id.
 
         Parameters
         ----------
@@ -103,7 +115,7 @@ class ServerMean:
         names = sorted(counted)
         missing = 1.0 - len(names) / len(self.agreement.roster)
         total: NDArray[np.uint64] | None = None
-        if len(names) < self.agreement.shares:
+        if len(names) < self.agreement.needed:
             self._void += 1
         else:
             total = np.zeros(self._size, dtype=np.uint64)
@@ -140,6 +152,7 @@ class ServerMean:
             total=total,
             request=request,
             bound=bound_of(request.kind, geometry, own.replaces, own.records_per_unit),
+            keys=self._keys,
         )
 
     def _counted(self, answers: Iterable[bytes]) -> dict[str, Answer]:
@@ -193,6 +206,7 @@ class ServerMean:
             rounds_asked=self._round,
             void_rounds=self._void,
             alone=own.alone,
+            masked=own.masks,
             transcript=transcript,
         )
         if release.doubt:

@@ -76,7 +76,8 @@ def simulate(
         )
         for number, (name, own) in enumerate(zip(names, records, strict=True))
     }
-    server, number = ServerMean(agreement), 0
+    keys = {name: site.key for name, site in sites.items()} if agreement.masks else None
+    server, number = ServerMean(agreement, keys=keys), 0
     step: bytes | SitesMeanRelease = server.plan()
     while isinstance(step, bytes):
         away = set((dropouts or {}).get(number, ()))

@@ -56,6 +56,7 @@ class SiteMean:
     Examples
     --------
     >>> import numpy as np, curvedp as cdp
+    >>> from curvedp.sites import Agreement, ServerMean
     >>> whole = cdp.GDP(1.0, neighbours="add-remove")
     >>> study = Agreement("sphere:2", whole, ["Aa"])
     >>> ledger = cdp.Ledger(whole)
@@ -92,7 +93,18 @@ class SiteMean:
             grouping, ends = arrange(units, 1)
         self._sums = RecordSums(agreement.manifold, grouping.arranged(data), ends)
         self._book = Book(state)
+        self._mask = _core.MaskKey() if agreement.masks else None
+        #: Keys of the sites in each run, and those that are known to give masks.
+        self._keys: dict[str, tuple[str, ...]] = {}
+        self._masking: set[tuple[str, ...]] = set()
         self._lock = threading.Lock()
+
+    @property
+    def key(self) -> bytes:
+        """The public key of this site, which the server gives to all, if the study has masks."""
+        if self._mask is None:
+            raise ValueError("the agreement is without masks: there are no keys")
+        return self._mask.public
 
     def answer(self, plan: bytes) -> bytes:
         """The answer to a plan, which leaves once: everything is checked, then paid, then noted.
@@ -124,6 +136,7 @@ class SiteMean:
             with charged(self._ledger, "the ledger keeps it for the later rounds of this run"):
                 last = (asked.round, asked.digest, asked.request.mu)
                 self._book.note(asked.run, known, begun, last)
+                self._keys[asked.run] = asked.keys
                 noisy = self._sums.noisy(
                     asked.request,
                     self._stream(asked.round),
@@ -131,14 +144,18 @@ class SiteMean:
                     moved=self.agreement.records_per_unit,
                     shares=self.agreement.shares,
                 )
-                assert noisy.shape == (size,)
+                entries = noisy.view(np.uint64)
+                if self._mask is not None:
+                    peers, context = self._peers(asked.keys), bytes.fromhex(asked.digest)
+                    entries = entries + self._mask.mask(peers, context, size)
+                assert entries.shape == (size,)
                 return Answer(
                     run=asked.run,
                     round=asked.round,
                     site=self.name,
                     plan=asked.digest,
                     seeded=self._seed is not None,
-                    entries=noisy.view(np.uint64),
+                    entries=entries,
                 ).to_bytes()
 
     def finish(self) -> list[LedgerEntry]:
@@ -178,11 +195,43 @@ class SiteMean:
                     "the same agreement and version of curvedp"
                 )
         size = own.check(plan.request)
+        self._check_keys(plan.keys, self._keys.get(plan.run, plan.keys))
         if plan.bound != self._sums.bound(plan.request, own.replaces, own.records_per_unit):
             raise SiteError("the plan has another bound on messages than this site agreed on")
         if (plan.round == 0) != (plan.previous == plan.total == ""):
             raise SiteError("the plan says of no plan or total before it")
         return size
+
+    def _check_keys(self, keys: tuple[str, ...], before: tuple[str, ...]) -> None:
+        """Refuses keys that are not of all sites, and others than in an earlier plan of the run."""
+        count = len(self.agreement.roster) if self._mask is not None else 0
+        if len(keys) != count or len(set(keys)) != count:
+            raise SiteError("the plan has not one key of each site, as masks need, or has needless")
+        if self._mask is None:
+            return
+        if keys[self._place] != self._mask.public.hex():
+            raise SiteError(
+                "the plan has another key of this site: one that was started anew cannot go on "
+                "with masks, so begin a new run"
+            )
+        if keys != before:
+            raise SiteError("the plan has other keys than an earlier one")
+        if keys in self._masking:
+            return
+        try:  # with a context of its own: the plan's serves once
+            self._mask.mask(self._peers(keys), "".join(keys).encode(), 1)
+        except ValueError as error:
+            raise SiteError(f"the plan has keys that give no mask: {error}") from None
+        self._masking.add(keys)
+
+    @property
+    def _place(self) -> int:
+        return self.agreement.roster.index(self.name)
+
+    def _peers(self, keys: tuple[str, ...]) -> list[tuple[bytes, bool]]:
+        """Keys of the other sites, and True where this one adds."""
+        own = self._place
+        return [(bytes.fromhex(key), own < at) for at, key in enumerate(keys) if at != own]
 
     def _check_run(self, plan: Plan, known: Run | None) -> None:
         """Refuses rounds that were answered, another past, and more than the guarantee."""

@@ -30,7 +30,7 @@ _KINDS = ("start", "scale", "tail", "round")
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What the server asks of every site in one round.
+    """The request of one round, as every site gets it.
 
     Attributes
     ----------
@@ -51,6 +51,8 @@ class Plan:
     request : Request
     bound : float
         K, the bound on what a unit changes.
+    keys : tuple of str
+        Public keys of all sites, in the roster's order, for masks; none without them.
     """
 
     version: str
@@ -64,6 +66,7 @@ class Plan:
     total: str
     request: Request
     bound: float
+    keys: tuple[str, ...] = ()
 
     def to_bytes(self) -> bytes:
         """The message."""
@@ -76,6 +79,7 @@ class Plan:
             "radius": "" if own.kind != "round" else own.radius.hex(),
             "of_diagonals": own.of_diagonals,
             "bound": self.bound.hex(),
+            "keys": list(self.keys),
         }
         base = np.empty(0) if own.base is None else own.base
         return _written(header, np.asarray(base, dtype="<f8").tobytes())
@@ -106,10 +110,13 @@ class Plan:
                 of_diagonals=_of(header["of_diagonals"], bool),
             )
             own = {name: _of(header[name], typed) for name, typed in _PLAN.items()}
-            found = cls(**own, request=request, bound=_positive(header["bound"]))
+            keys = tuple(_of(key, str) for key in _of(header["keys"], list))
+            found = cls(**own, request=request, bound=_positive(header["bound"]), keys=keys)
             _check_id(found.run, found.round)
             if any(own and not _is_hex(own, 64) for own in (found.previous, found.total)):
                 raise ValueError("digest")
+            if not all(_is_hex(key, 64) for key in keys):
+                raise ValueError("key")
             return found
 
         return _read(message, "plan", build)
@@ -194,7 +201,7 @@ def _written(header: dict[str, Any], payload: bytes) -> bytes:
 
 
 def _read(message: bytes, what: str, build: Callable[[dict[str, Any], bytes], _M]) -> _M:
-    """What `build` makes of a header and what follows it, if it would be written alike."""
+    """The message that `build` makes of a header and what follows it, if it is written alike."""
     if not isinstance(message, bytes):
         raise TypeError(f"a {what} is bytes, not {type(message).__name__}")
     refused = SiteError(f"the message is no {what} of this version of curvedp, or was damaged")
