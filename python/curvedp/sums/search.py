@@ -283,7 +283,7 @@ class Search:
             within=min(max(1.0 - beyond / n, 0.0), 1.0),
             noise=step.expected_noise / step.hessian,
             cut=tails.excess(index) / n,
-            left=step.length * min(1.0, 0.5 * abs(step.hessian - 1.0) + max(beyond, 0.0) / n),
+            left=step.length * self._misjudged(step.hessian, beyond),
             sensitivity=self._bound("round", self.geometry) / ROUND_UNIT * radius / n,
             scale=step.expected_noise / mean_length(self.geometry.dim),
             spread=radius * math.sqrt(1.0 - heights * heights),
@@ -291,6 +291,17 @@ class Search:
             blocks=self.blocks,
             rounds=self.rounds,
         )
+
+    def _misjudged(self, hessian: float, beyond: float) -> float:
+        """Share of the last step by which it may miss.
+
+        Records all in its direction have the Hessian 1, up to those that were cut; that the number
+        of records is a noisy count moves the step, too.
+        """
+        n = self.number
+        along = abs(hessian - 1.0) / min(hessian, 2.0) + max(beyond, 0.0) / n
+        counted = 0.0 if n == self.n else self.count[1] / n
+        return math.hypot(min(1.0, along), counted)
 
     # ------------------------------------------------------------------ start
 
