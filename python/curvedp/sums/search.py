@@ -298,7 +298,6 @@ class Search:
         beyond = tails.beyond(index)
         level = tails.quantile(_BALL_LEVEL, n) + step.length / step.hessian
         heights = min(max(step.heights / radius, 0.0), 1.0)
-        behind = 0.5 * abs(step.hessian - 1.0) + max(beyond, 0.0) / n + self.missing
         return Found(
             value=None if reason else value,
             reason=reason,
@@ -309,7 +308,7 @@ class Search:
             within=min(max(1.0 - beyond / n, 0.0), 1.0),
             noise=step.expected_noise / step.hessian,
             cut=tails.excess(index) / n,
-            left=step.length * min(1.0, behind),
+            left=step.length * self._misjudged(step.hessian, beyond),
             sensitivity=self._bound("round", self.geometry) / ROUND_UNIT * radius / n,
             scale=step.expected_noise / mean_length(self.geometry.dim),
             spread=radius * math.sqrt(1.0 - heights * heights),
@@ -317,6 +316,17 @@ class Search:
             blocks=self.blocks,
             rounds=self.rounds,
         )
+
+    def _misjudged(self, hessian: float, beyond: float) -> float:
+        """Share of the last step by which it may miss.
+
+        Records all in its direction have the Hessian 1, up to those that were cut, or are at sites
+        that did not answer; that the number of records is a noisy count moves the step, too.
+        """
+        n = self.number
+        along = abs(hessian - 1.0) / min(hessian, 2.0) + max(beyond, 0.0) / n + self.missing
+        counted = 0.0 if n == self.n else self.count[1] / n
+        return math.hypot(min(1.0, along), counted)
 
     # ------------------------------------------------------------------ start
 
