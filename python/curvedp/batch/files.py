@@ -11,13 +11,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from curvedp._arrow import fs, pa, pc
+from curvedp._places import public_name
 from curvedp.batch.listing import (
     ENDINGS,
     base_of,
     filesystem_of,
     is_pattern,
     paths_of,
-    public_name,
 )
 from curvedp.errors import BatchError
 
@@ -56,6 +56,13 @@ class File:
     filesystem: Any
     path: str
     keys: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Name in messages."""
+        if self.filesystem.type_name == "local" or "://" in self.path:
+            return public_name(self.path)
+        return public_name(f"there://{self.path}").removeprefix("there://")
 
     def open(self) -> Any:
         """A pyarrow.NativeFile."""
@@ -233,7 +240,7 @@ def _identity(filesystem: Any, path: str) -> Any:
     try:
         found = os.stat(path)
     except OSError:
-        raise BatchError(f"{path}: cannot be read") from None
+        raise BatchError(f"{public_name(path)}: cannot be read") from None
     return found.st_dev, found.st_ino
 
 

@@ -73,7 +73,7 @@ class Source:
         try:
             yield
         except (pa.ArrowException, OSError):
-            where = self.name if file is None else file.path
+            where = self.name if file is None else file.name
             raise BatchError(f"{where}: not a readable Parquet file, or damaged") from None
 
     @contextlib.contextmanager
@@ -91,11 +91,11 @@ class Source:
             if name in schema.names:
                 found = schema.field(name).type
             if found is None:
-                raise BatchError(f"{file.path}: no column {name!r}")
+                raise BatchError(f"{file.name}: no column {name!r}")
             wanted = self.schema.field(name).type
             if found != wanted and not _is_wider(wanted, found):
                 raise BatchError(
-                    f"{file.path}: column {name!r} holds {found}, in {self._files[0].path} {wanted}"
+                    f"{file.name}: column {name!r} holds {found}, in {self._files[0].name} {wanted}"
                 )
 
     @property
