@@ -15,7 +15,7 @@ import numpy as np
 
 from curvedp._arrow import pa, pq
 from curvedp.batch.columns import select
-from curvedp.batch.files import File, Location, Stamp, find_files, name_of
+from curvedp.batch.files import File, Location, Stamp, check_spelling, find_files, name_of
 from curvedp.errors import BatchError
 
 __all__ = ["Source"]
@@ -50,6 +50,8 @@ class Source:
             if len(footers) == 1:
                 self.schema = _with_keys(schema, file.keys)
                 select(self.schema, self.columns)
+                for name in set(self.columns).difference(schema.names):
+                    check_spelling(self._files, name)
             self._check(file, schema)
         # the row groups of all files, the first row of each, and the number of rows
         self._groups = [(k, i) for k, own in enumerate(footers) for i in range(own.num_row_groups)]
