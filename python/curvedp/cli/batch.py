@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from curvedp._places import public_name
 from curvedp._text import rounded_down
 from curvedp.cli.options import (
     ball_options,
@@ -268,7 +269,6 @@ def batch(
         raise click.UsageError("give --coverage-each or --coverage or --no-coverage, not several")
     try:
         from curvedp.batch.folder import folder_of
-        from curvedp.batch.listing import public_name
         from curvedp.batch.output import output_of
         from curvedp.batch.parameters import REFUSAL, BatchParameters, statistic_named
         from curvedp.batch.run import release_all, run
@@ -346,7 +346,8 @@ def batch(
         done = BatchReleases(described, path=place_of(out, stage)[0])
         console.print(done.report(), markup=False)
         released = described["groups"] - described["groups_skipped"]
-        console.print(f"{released} releases written to {out}", markup=False, soft_wrap=True)
+        written = f"{released} releases written to {public_name(out)}"
+        console.print(written, markup=False, soft_wrap=True)
         if stage is None:
             place = output_of(Path(out), folder_of(Path(out)), "").manifest
             console.print(f"Manifest written to {place}", markup=False, soft_wrap=True)

@@ -62,8 +62,8 @@ class Dialect:
 
     @property
     def is_said(self) -> bool:
-        """True if more is said than whether there are names."""
-        return self != Dialect(self.header)
+        """True if anything is said."""
+        return self != CSV
 
     def cells(self, line: str) -> list[str]:
         """The cells of a line; none if it cannot be read."""

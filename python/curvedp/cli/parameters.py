@@ -173,7 +173,8 @@ def _center_from_file(path: Path, manifold: Manifold) -> Array:
             raise FileError(f"--center {path}: not a release written by curvedp") from error
         table = np.asarray(release.value, dtype=np.float64)[None]
     elif path.suffix.lower() in SUFFIXES:
-        table = read_table(path, dialect=Dialect(header=False))
+        is_csv = path.suffix.lower() == ".csv"
+        table = read_table(path, dialect=Dialect(header=not is_csv))
         if table.shape == manifold.point_shape:
             table = table[None]
     else:

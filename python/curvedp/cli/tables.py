@@ -82,7 +82,10 @@ def read_table(
     if columns is not None and suffix not in (".csv", ".parquet"):
         raise FileError(f"{path}: columns can be chosen from csv and parquet files only")
     if dialect.is_said and suffix != ".csv":
-        raise FileError(f"{path}: only a csv file has a delimiter, decimal sign or encoding")
+        raise FileError(
+            f"{path}: only a csv file has a first line without names (--no-header), a delimiter, a "
+            "decimal sign or an encoding"
+        )
     if not path.is_file():
         raise FileError(f"{path}: no such file")
     try:
