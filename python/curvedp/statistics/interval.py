@@ -11,12 +11,14 @@ from typing import Any
 from curvedp._html import card
 from curvedp._validation import as_count, as_number
 from curvedp.privacy import Guarantee, Release
+from curvedp.privacy.record_count import RecordCount
 from curvedp.privacy.release import (
     NOT_PRIVATE,
     check_parts,
     report_of_parts,
     statement_of,
     unproved_text,
+    used_by,
 )
 from curvedp.privacy.statement import Statement
 from curvedp.privacy.stored import restored
@@ -55,6 +57,11 @@ class VarianceInterval:
         for name in ("lower", "upper", "estimate", "level"):
             object.__setattr__(self, name, as_number(getattr(self, name), name))
 
+    @property
+    def count(self) -> RecordCount | None:
+        """The released number of records, where it is protected."""
+        return self.parts[0].count if self.parts else None
+
     def report(self) -> str:
         """Plain text: the interval, the `statement`, then the releases that it rests on."""
         return report_of_parts(self._title, self._facts(), self.statement, self.parts)
@@ -79,7 +86,7 @@ class VarianceInterval:
     def _facts(self) -> list[tuple[str, str]]:
         return [
             ("guarantee", str(self.guarantee or NOT_PRIVATE)),
-            ("records", f"n = {self.n}"),
+            ("records", used_by(self.parts, self.n)),
         ]
 
     def __repr__(self) -> str:

@@ -16,12 +16,14 @@ from curvedp._text import MOST_NUMBERS
 from curvedp._validation import FloatArray, as_count, as_number
 from curvedp.manifolds import Manifold, as_manifold
 from curvedp.privacy import Guarantee, Release
+from curvedp.privacy.record_count import RecordCount
 from curvedp.privacy.release import (
     NOT_PRIVATE,
     check_parts,
     report_of_parts,
     statement_of,
     unproved_text,
+    used_by,
 )
 from curvedp.privacy.statement import Statement
 from curvedp.privacy.stored import restored
@@ -197,6 +199,11 @@ class ConfidenceRegion:
         space = self._space
         return space.exp(space.coords_to_tangent(coords, self.chart_point), self.chart_point)
 
+    @property
+    def count(self) -> RecordCount | None:
+        """The released number of records, where it is protected."""
+        return self.parts[0].count if self.parts else None
+
     def report(self) -> str:
         """Plain text: the region, the `statement`, then the releases that it rests on."""
         return report_of_parts(self._title, self._facts(), self.statement, self.parts)
@@ -223,7 +230,7 @@ class ConfidenceRegion:
         return [
             ("half-lengths of its axes", lengths),
             ("guarantee", str(self.guarantee or NOT_PRIVATE)),
-            ("records", f"n = {self.n}"),
+            ("records", used_by(self.parts, self.n)),
         ]
 
     def __repr__(self) -> str:

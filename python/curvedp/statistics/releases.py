@@ -305,7 +305,8 @@ class Releases(Generic[Result]):
             ("provenance", self.provenance),
             ("uncounted", self.uncounted),
         ):
-            object.__setattr__(found, name, value)  # a copy would lose what is in no field
+            if name in found.__dataclass_fields__:  # a region or interval has no others
+                object.__setattr__(found, name, value)  # a copy would lose what is in no field
         for part in found.parts:
             if not any(part is given for given in self.call.statistic.rests_on):
                 self._dress(part, count)

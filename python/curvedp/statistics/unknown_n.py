@@ -140,7 +140,7 @@ def release_of_rows(
         raise ValueError("give units or records_per_unit, not both")
     plan = CountPlan.of(
         guarantee,
-        guess,
+        min(_parted(statistic, guess)),
         k,
         own_balls[0].manifold.dim,
         private_keys=private_keys,
@@ -342,13 +342,14 @@ def _with_designs(call: Call, wished: Offsets, least: Offsets) -> tuple[Offsets,
 def _paid_by(
     ledger: Ledger | None, call: Call, whole: Guarantee, groups: int | None, seed: int | None
 ) -> Provenance:
-    """What the ledger has paid: all of it, or for one data set and a ledger of the relation
-    "replace" what the statistic promises by itself.
+    """Payment before anything is drawn: of all of it, or where there is one cell and the ledger is of the
+    relation "replace" what the statistic promises by itself.
 
-    A record that is replaced may go to another group, and moves the counts of both.
+    A record that is replaced may go to another group or sample, and moves the counts of both.
     """
     total: Guarantee | None = composed(whole, call.groups_per_unit)
-    if groups is None and ledger is not None and ledger.budget.neighbours == "replace":
+    by_replacing = ledger is not None and ledger.budget.neighbours == "replace"
+    if by_replacing and groups is None and not call.statistic.has_parts:
         total = None
     return call.pay(ledger, groups, seed, whole=total)
 
