@@ -342,8 +342,8 @@ def _with_designs(call: Call, wished: Offsets, least: Offsets) -> tuple[Offsets,
 def _paid_by(
     ledger: Ledger | None, call: Call, whole: Guarantee, groups: int | None, seed: int | None
 ) -> Provenance:
-    """Payment before anything is drawn: of all of it, or where there is one cell and the ledger is of the
-    relation "replace" what the statistic promises by itself.
+    """Payment before anything is drawn: of all, or where there is one cell and the ledger is of the
+    relation "replace" of what the statistic promises by itself.
 
     A record that is replaced may go to another group or sample, and moves the counts of both.
     """
