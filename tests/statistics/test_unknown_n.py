@@ -15,7 +15,13 @@ import pytest
 
 import curvedp as cdp
 import curvedp.statistics.call
-from curvedp.errors import BudgetError, ConversionError, ExistenceError, NoiseWarning
+from curvedp.errors import (
+    BudgetError,
+    ConversionError,
+    CoverageWarning,
+    ExistenceError,
+    NoiseWarning,
+)
 from curvedp.privacy.base import with_relation
 from curvedp.privacy.record_count import RecordCount
 from curvedp.statistics.call import Call, Statistic
@@ -349,7 +355,6 @@ def test_stages_are_told_without_numbers(count_is, caplog):
         {"groups_per_unit": 2, "units": list("aabbccdde")},
         {"secret": cdp.NoiseSecret(bytes(32))},
         {"timing": "steady"},
-        {"coverage": True},
     ],
     ids=lambda options: next(iter(options)),
 )
@@ -418,6 +423,52 @@ def test_what_is_not_served_is_refused_before_anything_is_spent():
         with pytest.raises(ValueError, match="which labels occur would tell who is there: give"):
             call()
     assert ledger.spent is None
+
+
+# ------------------------------------------------------------------------------------ coverage
+
+
+def test_records_outside_the_ball_are_counted_among_those_that_are_used():
+    """A third is outside, a tenth no point; copies of the centre count as inside."""
+    records = np.concatenate([rows(400)] * 5)
+    records[::3] = -BALL.center
+    records[::10] = np.nan
+    outside = np.count_nonzero((records @ BALL.center) < 0)
+    whole = cdp.GDP(6.0, neighbours=ADD)
+    with pytest.warns(CoverageWarning):
+        found = cdp.frechet_mean(records, BALL, whole, n_guess=2000, coverage=True)
+    assert found.coverage.n == found.n
+    assert found.coverage.guarantee == found.guarantee == whole
+    assert abs(found.coverage.outside - outside * found.n / 2000) < 80
+    assert abs(found.coverage.no_point - 0.1 * found.n) < 80
+    assert found.uncounted is None
+    assert type(found).from_json(found.to_json()) == found
+    labels = np.arange(2000) % 2
+    with pytest.warns(CoverageWarning):
+        both = cdp.frechet_mean(
+            records, BALL, whole, n_guess=1000, coverage=True, groups=labels, keys=[0, 1, 2]
+        )
+    assert both.coverage.n == both.n.sum()
+    assert abs(both.coverage.outside - outside * both.n.sum() / 2000) < 80
+    assert "all groups have one count" in both[0].uncounted
+
+
+def test_a_count_of_few_records_is_refused_by_the_guess_and_left_out_by_the_count(count_is):
+    ledger = cdp.Ledger(GDP)
+    with pytest.raises(ExistenceError, match="leave coverage out"):
+        cdp.frechet_mean(rows(300), BALL, GDP, n_guess=5, coverage=True, ledger=ledger)
+    with pytest.raises(ValueError, match="leave coverage out"):
+        cdp.confidence_region(rows(300), BALL, GDP, n_guess=300, coverage=True, ledger=ledger)
+    assert ledger.spent is None
+    count_is(7)
+    for n in (0, 7, 300):
+        found = cdp.frechet_mean(rows(n), BALL, GDP, n_guess=300, coverage=True)
+        assert found.coverage is None
+        assert "too small for mu" in found.uncounted
+    secret = cdp.ApproxDP(6.0, 1e-9, neighbours=ADD)
+    none = cdp.frechet_mean(rows(1), BALL, secret, n_guess=300, coverage=True, groups=["a"])
+    assert len(none) == 0
+    assert none.coverage is None
 
 
 # ------------------------------------------------------------------------------- stored counts

@@ -18,8 +18,8 @@ from curvedp.privacy import Guarantee, Unproved
 from curvedp.statistics import Statistic
 from curvedp.statistics.beside import check_statistic
 from curvedp.statistics.call import Call, Designs
+from curvedp.statistics.counting import check_coverage, counted
 from curvedp.statistics.moments import Moment
-from curvedp.statistics.release import check_coverage, counted
 
 __all__ = [
     "REFUSAL",

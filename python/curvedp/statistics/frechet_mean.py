@@ -35,6 +35,7 @@ from curvedp.statistics.call import (
     Progress,
     Statistic,
 )
+from curvedp.statistics.counting import counted
 from curvedp.statistics.design import (
     LIMITS,
     Design,
@@ -49,7 +50,7 @@ from curvedp.statistics.mean_release import MeanRelease
 from curvedp.statistics.paid import Paid
 from curvedp.statistics.product import OfFactors
 from curvedp.statistics.public_time import Timing
-from curvedp.statistics.release import counted, release
+from curvedp.statistics.release import release
 from curvedp.statistics.releases import Releases, release_fields, release_of
 from curvedp.statistics.shrinkage import error_ratio, numbers_of_noise, shrunk_points
 

@@ -303,7 +303,7 @@ class Releases(Generic[Result]):
             ("guarantee", self.guarantee),
             ("count", count),
             ("provenance", self.provenance),
-            ("uncounted", self.uncounted),
+            ("uncounted", self.uncounted if self.coverage is None else _OF_ALL),
         ):
             if name in found.__dataclass_fields__:  # a region or interval has no others
                 object.__setattr__(found, name, value)  # a copy would lose what is in no field
