@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +21,7 @@ from curvedp.learning import (
     TangentLogisticRegression,
     TangentPCA,
 )
+from curvedp.statistics.call import Statistic
 from curvedp.statistics.count_plan import CountPlan
 from unknown_n_cases import ADD, BALL, GDP, rows
 
@@ -292,3 +296,29 @@ def test_a_test_of_two_samples_passes_an_audit_that_finds_public_sizes(draw, hol
         confidence=CONFIDENCE,
     )
     assert result.passed == holds
+
+
+# ----------------------------------------------------------------------------------------- docs
+
+
+def test_the_page_lists_all_that_is_served():
+    """With those that say something of a population in rows of their own."""
+    page = (Path(__file__).parents[2] / "docs" / "no-ball.md").read_text(encoding="utf-8")
+    table = page.split("<!-- served -->")[1].split("<!-- end -->")[0]
+    told = {
+        name: "probability" in row
+        for row in table.splitlines()
+        for name in re.findall(r"`(\w+)`", row)
+    }
+    waiting, seen = list(Statistic.__subclasses__()), set[type]()
+    while waiting:
+        kind = waiting.pop()
+        seen.add(kind)
+        waiting += kind.__subclasses__()
+    served = {
+        kind.__name__: kind.infers
+        for kind in seen
+        if kind.__module__.startswith("curvedp.") and kind.takes_unknown_n
+        if not inspect.isabstract(kind) and not kind.__name__.startswith("_")
+    }
+    assert told == served

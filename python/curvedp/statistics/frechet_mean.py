@@ -314,11 +314,12 @@ def frechet_mean(
         left out where the numbers would err by more than n/10, which the report says; True insists
         on it, False never counts. Groups share one count. See docs/proofs/coverage.md.
     n_guess : int, optional
-        A public guess of the number of records, for a guarantee with neighbours="add-remove", which
-        protects that number: it is released as `count` with a share of the guarantee, and the mean
-        is that of a random selection of so many records, or of all and copies of the centre. A
-        wrong guess costs accuracy alone. For one data set, without `secret`, `coverage` and
-        "steady" time.
+        A public guess of the number of records, in each group if there are groups, for a guarantee
+        with neighbours="add-remove", which protects that number: it is released as `count` with a
+        share of the guarantee, and the mean is that of a random selection of so many records, or of
+        all and copies of the centre. A wrong guess costs accuracy alone. Without `secret` and
+        "steady" time; `coverage` is left out unless it is True, and counts the records that are
+        used.
 
     Returns
     -------
