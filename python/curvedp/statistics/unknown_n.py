@@ -29,6 +29,7 @@ from curvedp.privacy.provenance import Provenance
 from curvedp.statistics.beside import read_beside
 from curvedp.statistics.call import (
     Call,
+    CoverageOption,
     Designs,
     Progress,
     Statistic,
@@ -111,7 +112,7 @@ def release_of_rows(
     seed: int | None = None,
     progress: Progress = False,
     timing: Timing = "prompt",
-    coverage: bool | None = None,
+    coverage: CoverageOption = None,
 ) -> Any:
     """`release_counted` of records, and of numbers beside them, that were read already.
 
@@ -310,7 +311,7 @@ def _sizes(sizes: Offsets) -> Offsets:
 
 
 def _check_at_guess(
-    call: Call, guess: int, groups: int, coverage: bool | None, *, by_unit: bool
+    call: Call, guess: int, groups: int, coverage: CoverageOption, *, by_unit: bool
 ) -> Offsets:
     """The least size of a cell of each group, from which on its release exists: by the guess.
 
