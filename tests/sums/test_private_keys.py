@@ -11,10 +11,12 @@ import scipy
 
 import curvedp as cdp
 from curvedp import _core
+from curvedp.sums.found import NOT_SHOWN
 from curvedp.sums.geometry import geometry_of
-from curvedp.sums.messages import Request, answered, start_of
+from curvedp.sums.messages import Request, start_of
+from curvedp.sums.noise import GaussianNoise
 from curvedp.sums.records import RecordSums
-from curvedp.sums.search import NOT_SHOWN, Search, key_threshold
+from curvedp.sums.search import Search, key_threshold
 
 HIDDEN = cdp.ApproxDP(4.0, 1e-12, neighbours="add-remove")
 
@@ -88,7 +90,7 @@ def test_sums_beyond_doubles_get_noise_exactly() -> None:
     for large in (0, 2**60 + 2**53 + 1):
         total = np.array([large, -large], dtype=np.int64)
         stream = _core.Stream.from_key(bytes(32), 7)
-        noisy = answered(total, request, 2.0**20, np.ones(2), stream)
+        noisy = GaussianNoise(1.0).answered(total, request, 2.0**20, np.ones(2), stream)
         found.append([int(x) - int(y) for x, y in zip(noisy.tolist(), total.tolist(), strict=True)])
     for small, large in zip(*found, strict=True):
         assert abs(small - large) <= 2**8  # the last double's rounding, after the noise
@@ -113,7 +115,7 @@ def _answers(search: Search, first: float) -> str | None:
 def test_the_first_count_decides_alone() -> None:
     geometry = geometry_of(cdp.Euclidean(2))
     for delta, shown in ((1e-6, False), (0.2, True)):
-        search = Search(geometry, 1.0, None, key_delta=delta)
+        search = Search(geometry, GaussianNoise(1.0), None, key_delta=delta)
         reason = _answers(search, 30.0)
         assert (reason != NOT_SHOWN) is shown
 

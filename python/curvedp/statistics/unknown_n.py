@@ -34,7 +34,7 @@ from curvedp.privacy.record_count import RecordCount
 from curvedp.statistics.call import Call, Statistic
 from curvedp.statistics.design import smallest_n
 from curvedp.statistics.grouping import Grouping, GroupsLike, Offsets
-from curvedp.sums.search import mean_length
+from curvedp.sums.noise import mean_length
 
 UNCOUNTED = "where the number of records is protected"
 #: Least and largest share of epsilon or mu that the count takes.

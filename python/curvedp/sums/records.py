@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from curvedp import _core
 from curvedp._validation import FloatArray
 from curvedp.manifolds import Manifold
+from curvedp.sums.found import Found
 from curvedp.sums.geometry import Geometry, geometry_of, log_diagonals
-from curvedp.sums.messages import SCALE_BINS, Request, answered, bound_of, start_of
-from curvedp.sums.search import Found, Search
+from curvedp.sums.messages import SCALE_BINS, Request, start_of
+from curvedp.sums.noise import Noise
+from curvedp.sums.search import Search
 
 
 class RecordSums:
@@ -47,13 +49,16 @@ class RecordSums:
             case "scale":
                 return sums.scale(SCALE_BINS)
         assert request.base is not None
+        if request.kind == "histogram":
+            assert request.levels is not None
+            return sums.histogram(request.base, request.levels)
         if request.kind == "tail":
             return sums.tail(request.base, geometry.largest, geometry.bins)
         return sums.round(request.base, request.radius)
 
-    def bound(self, request: Request, replaces: bool, moved: int) -> float:
-        """See `bound_of`."""
-        return bound_of(request.kind, self._asked(request)[0], replaces, moved)
+    def bound(self, request: Request, noise: Noise, replaces: bool, moved: int) -> float:
+        """See `Noise.bound`."""
+        return noise.bound(request.kind, self._asked(request)[0], replaces, moved)
 
     def _asked(self, request: Request) -> tuple[Geometry, _core.MessageSums]:
         """The space of a request, and its sums."""
@@ -85,8 +90,8 @@ def searched(search: Search, sums: RecordSums, stream: Callable[[int], _core.Str
                 start = start_of(sums.geometry.manifold)
                 assert start is not None
                 weights = start.weights
-            bound = sums.bound(request, search.replaces, search.moved)
-            noisy = answered(total, request, bound, weights, stream(number))
+            bound = sums.bound(request, search.noise, search.replaces, search.moved)
+            noisy = search.noise.answered(total, request, bound, weights, stream(number))
             number += 1
             request = requests.send(noisy)
     except StopIteration as end:
