@@ -59,7 +59,8 @@ class LocatedMeanRelease(Release):
         False where no mean was found; `value` is NaN then, and `reason` says why.
     reason : str or None
     n_points, n_points_error : float
-        Number of records that are points, as counted, and its standard deviation.
+        Number of records that are points, as counted, and its standard deviation; NaN and infinite
+        where the search ended before a count.
     clip_level : float
         Distance from the last point at which logarithms were clipped.
     within : float
@@ -144,13 +145,17 @@ class LocatedMeanRelease(Release):
         return f"{name} spent {self.spent:.6g}"
 
     def _used(self) -> str:
-        return super()._used() if self._is_n_public else f"{self.n}, as counted"
+        if self._is_n_public:
+            return super()._used()
+        return "not counted" if math.isnan(self.n_points) else f"{self.n}, as counted"
 
     @property
     def _is_n_public(self) -> bool:
         return self.guarantee.neighbours == "replace"
 
     def _count(self) -> tuple[str, str]:
+        if math.isnan(self.n_points):
+            return "count", "none: the search ended before its first one"
         error = f"(standard deviation {self.n_points_error:.2g})"
         return "count", f"{self.n_points:.0f} records that are points {error}"
 
