@@ -293,7 +293,7 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
         return _shown(found, paid.law(self.design(paid.call, paid.call.ball, 0)))
 
     def spent(self, releases: Releases[LocatedMeanRelease]) -> Way | None:
-        """What the groups that spent most did together, as many as one unit is in."""
+        """The cost of the groups that spent most, as many as one unit is in."""
         amounts = sorted((own.spent for own in releases.results or () if own), reverse=True)
         call = releases.call
         way = way_of_call(call)

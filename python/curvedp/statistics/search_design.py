@@ -112,7 +112,7 @@ def factors_of(space: Manifold) -> tuple[Manifold, ...]:
 
 
 def composed_of(amounts: list[float], way: Way) -> Way:
-    """What shares of a budget are together, not rounded down."""
+    """Shares of a budget as one, not rounded down."""
     parts = [type(way)(own).additive()[0] for own in amounts]
     return way.from_additive([sum(parts, Fraction(0))], round_up, neighbours=way.neighbours)
 

@@ -45,7 +45,7 @@ class Filter:
 
     @property
     def spent(self) -> float:
-        """What all shares are together, rounded up, at most the whole."""
+        """All shares together, rounded up, at most the whole."""
         return min(self.whole, self._share(self._spent, down=False))
 
     def take(self, share: float) -> float:

@@ -1,4 +1,4 @@
-"""What a search finds: a round, the end, and why there is none."""
+"""The results of a search: a round, the end, and reasons that there is none."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ class Noise(abc.ABC):
 
     @abc.abstractmethod
     def cost(self, share: float) -> float:
-        """What a share costs: costs add up."""
+        """Cost of a share: costs add up."""
 
     @abc.abstractmethod
     def unit_length(self, dim: int) -> float:
@@ -111,11 +111,11 @@ class Noise(abc.ABC):
 
     @abc.abstractmethod
     def count_factor(self, geometry: Geometry, change: float) -> float:
-        """How much more the first counts take, by their number and what a unit changes."""
+        """Factor of the first counts' share, by their number and by what a unit changes."""
 
     @abc.abstractmethod
     def bound(self, kind: Kind, geometry: Geometry, replaces: bool, moved: int = 1) -> float:
-        """What a unit changes in a sum, in the norm of this noise: see `bound_of`."""
+        """Bound on what a unit changes in a sum, in the norm of this noise: see `bound_of`."""
 
     @abc.abstractmethod
     def levels(self, grid: FloatArray, near: float | None) -> FloatArray:
