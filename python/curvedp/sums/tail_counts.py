@@ -23,9 +23,9 @@ UNIT = 2.0**-20
 #: The most that a record adds to a count, entries of columns being rounded.
 MOST_OF_COLUMN = 1.0 + 2.0**-16
 
-#: Counts below so many standard deviations say nothing, more than so many levels from the clip
-#: level, where a run of noise would add up to much.
-_SIGNIFICANT_FAR, _NEAR = 3.0, 8
+#: Counts below so many standard deviations say nothing, at more than so many clip levels, where a
+#: run of noise would add up to much.
+_SIGNIFICANT_FAR, _NEAR = 3.0, 4.0 * 2.0**0.125
 
 
 @functools.cache
@@ -102,7 +102,8 @@ class TailCounts:
         """
         total = 0.0
         for j in range(index - 1, -1, -1):
-            least = significant if index - j <= _NEAR else _SIGNIFICANT_FAR
+            is_near = self.level[j] <= _NEAR * self.level[index]
+            least = significant if is_near else max(significant, _SIGNIFICANT_FAR)
             if self.count[j] < least * self.deviation[j]:
                 break
             total += float(self.count[j] * (self.level[j] - self.level[j + 1]))
