@@ -83,8 +83,10 @@ class Noise(abc.ABC):
     far_deviation: ClassVar[float]
     #: Fewer records than so many standard deviations of their count are too few.
     least_deviations: ClassVar[float]
-    #: Counts below so many standard deviations say nothing of what is cut, near the clip level.
-    significant: ClassVar[float]
+    #: Clip levels up to which counts are near, and standard deviations below which they say nothing
+    #: of what is cut, near and farther out.
+    near: ClassVar[float]
+    significant: ClassVar[tuple[float, float]]
 
     def __init__(self, budget: float) -> None:
         self.budget = budget
@@ -191,7 +193,8 @@ class GaussianNoise(Noise):
     least_seen = (2.0, 2.0)
     far_deviation = 0.0
     least_deviations = 5.0
-    significant = 1.5
+    near = 4.0
+    significant = (1.5, 3.0)
 
     def filter(self) -> Filter:
         return Filter(self.budget, power=2)

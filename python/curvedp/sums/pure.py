@@ -59,7 +59,8 @@ class PureNoise(Noise):
     least_seen = (3.0, 1.75)
     far_deviation = 2.0
     least_deviations = 4.0
-    significant = 1.0
+    near = 2.0
+    significant = (1.0, 2.5)
 
     def filter(self) -> Filter:
         return Filter(self.budget, power=1)

@@ -200,7 +200,7 @@ class Search:
             radius=radius,
             within=min(max(1.0 - beyond / n, 0.0), 1.0),
             noise=step.expected_noise / step.hessian,
-            cut=tails.excess(index, self.noise.significant) / n,
+            cut=tails.excess(index, self.noise.near, self.noise.significant) / n,
             left=step.length * min(1.0, 0.5 * abs(step.hessian - 1.0) + max(beyond, 0.0) / n),
             sensitivity=self._bound("round", self.geometry) / ROUND_UNIT * radius / n,
             scale=step.expected_noise / self.noise.unit_length(self.geometry.dim),

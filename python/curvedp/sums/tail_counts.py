@@ -23,10 +23,6 @@ UNIT = 2.0**-20
 #: The most that a record adds to a count, entries of columns being rounded.
 MOST_OF_COLUMN = 1.0 + 2.0**-16
 
-#: Counts below so many standard deviations say nothing, at more than so many clip levels, where a
-#: run of noise would add up to much.
-_SIGNIFICANT_FAR, _NEAR = 3.0, 4.0 * 2.0**0.125
-
 
 @functools.cache
 def root_entries(bins: int) -> FloatArray:
@@ -90,20 +86,23 @@ class TailCounts:
         """Number of records beyond a level."""
         return float(self.count[index - 1]) if index else 0.0
 
-    def excess(self, index: int, significant: float) -> float:
+    def excess(self, index: int, near: float, significant: tuple[float, float]) -> float:
         """Sum of distances beyond a level, up to the first count that tells nothing.
 
         Parameters
         ----------
         index : int
             Of the level.
-        significant : float
-            Standard deviations below which a count near the level tells nothing.
+        near : float
+            Levels are near up to so many times that one.
+        significant : pair of float
+            Standard deviations below which a count tells nothing: near, and farther out, where a
+            run of noise would add up to much.
         """
         total = 0.0
         for j in range(index - 1, -1, -1):
-            is_near = self.level[j] <= _NEAR * self.level[index]
-            least = significant if is_near else max(significant, _SIGNIFICANT_FAR)
+            is_far = bool(self.level[j] > 1.01 * near * self.level[index])
+            least = significant[is_far]
             if self.count[j] < least * self.deviation[j]:
                 break
             total += float(self.count[j] * (self.level[j] - self.level[j + 1]))
