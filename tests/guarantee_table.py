@@ -97,10 +97,18 @@ def mean_by(mechanism: str) -> Run:
     return of_groups(functools.partial(cdp.frechet_mean, mechanism=mechanism))
 
 
-def without_ball(ball: cdp.Ball, x: np.ndarray, claim: Any, groups: Any = None) -> Any:
-    """Each record eight times: fewer are refused."""
-    ends = None if groups is None else [8 * end for end in groups]
-    return cdp.frechet_mean(np.repeat(x, 8, axis=0), ball.manifold, claim, groups=ends)
+def without_ball(noise: str) -> Run:
+    """A mean of each record sixteen times, as fewer are refused, by noise of that name."""
+
+    def run(ball: cdp.Ball, x: np.ndarray, claim: Any, groups: Any = None) -> Any:
+        if (noise == "Laplace") is not isinstance(claim, cdp.PureDP):
+            raise TypeError("has noise of another kind")
+        if noise == "Laplace" and ball.manifold.spec.startswith("torus"):
+            raise TypeError("tori are served beside the columns that are served as a whole")
+        ends = None if groups is None else [16 * end for end in groups]
+        return cdp.frechet_mean(np.repeat(x, 16, axis=0), ball.manifold, claim, groups=ends)
+
+    return run
 
 
 def compared(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
@@ -259,12 +267,30 @@ ROWS = (
         "frechet_mean",
         "rounded Gaussian",
         everywhere(GAUSSIAN),
-        without_ball,
+        without_ball("Gaussian"),
         ("sums-of-messages",),
         (
             "sums/test_search_neighbours.py::"
             "test_neighbours_are_told_apart_no_better_than_the_budget_allows",
             "sums/test_search_neighbours.py::test_the_attack_finds_broken_searches",
+        ),
+        "no-ball",
+    ),
+    Row(
+        "",
+        "frechet_mean",
+        "rounded Laplace, dimension up to 3",
+        everywhere(
+            PURE,
+            SPD_HPD=NONE,
+            flat_SPD_correlations_tori=NONE,
+            planar_shapes_subspaces_SO_n_U_n=NONE,
+        ),
+        without_ball("Laplace"),
+        ("pure-sums", "sums-of-messages"),
+        (
+            "sums/test_pure_noise.py::test_no_pair_of_neighbours_loses_more_than_the_budget",
+            "sums/test_pure_noise.py::test_the_attack_finds_broken_searches",
         ),
         "no-ball",
     ),

@@ -47,7 +47,7 @@ def _tell_shares(pipe: int) -> None:
         steps = run(search)
         request = next(steps)
         while True:
-            os.write(pipe, struct.pack("<d", request.mu))
+            os.write(pipe, struct.pack("<d", request.share))
             try:
                 request = steps.send((yield request))
             except StopIteration as end:

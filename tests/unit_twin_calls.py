@@ -92,6 +92,10 @@ def _located(data: Data, folder: Path) -> Any:
     return _paid(cdp.frechet_mean, data.rows, BALL.manifold, guarantee=cdp.GDP(40.0))
 
 
+def _located_purely(data: Data, folder: Path) -> Any:
+    return _paid(cdp.frechet_mean, data.rows, BALL.manifold, guarantee=cdp.PureDP(90.0))
+
+
 def _located_of_persons(data: Data, folder: Path) -> Any:
     whole = cdp.GDP(25.0, neighbours="add-remove")
     keys = ["north", "south"]
@@ -105,6 +109,7 @@ def _located_of_persons(data: Data, folder: Path) -> Any:
 
 _OF_MEAN = "statistics.frechet_mean.frechet_mean"
 add("mean without a ball", _located, _OF_MEAN, scales_are_drawn=True)
+add("mean without a ball under pure privacy", _located_purely, _OF_MEAN, scales_are_drawn=True)
 add(
     "mean without a ball of persons",
     _located_of_persons,

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 __all__ = [
     "BIAS",
     "BOUNDARY_SLACK",
+    "COUNT_UNIT",
     "EXPECTED_SHRINKAGE",
     "MOST_OUTSIDE",
     "PIECE",
@@ -77,6 +78,7 @@ _Share = tuple[bool, float]
 
 BIAS: float
 BOUNDARY_SLACK: float
+COUNT_UNIT: int
 EXPECTED_SHRINKAGE: tuple[float, float]
 MOST_OUTSIDE: float
 PIECE: int
@@ -277,6 +279,7 @@ class MessageSums:
     ) -> MessageSums: ...
     def start(self) -> _Index | None: ...
     def tail(self, base: _Array, largest: float, bins: int) -> _Index: ...
+    def histogram(self, base: _Array, levels: _Array) -> _Index: ...
     def round(self, base: _Array, radius: float) -> _Index: ...
     def scale(self, bins: int) -> _Index: ...
 

@@ -42,8 +42,9 @@ from curvedp.statistics.located_mean import LocatedMean
 from curvedp.statistics.quantiles import hotelling_quantile
 from curvedp.statistics.region import ConfidenceRegion
 from curvedp.statistics.schedule import is_stretched, radius_laws, steepness
+from curvedp.statistics.search_design import whole_of
 from curvedp.statistics.variance import Variance
-from curvedp.sums.search import mean_length
+from curvedp.sums.noise import mean_length
 
 __all__ = ["Plan", "plan"]
 
@@ -321,9 +322,10 @@ def _frechet_mean(request: _Request, n: int) -> Plan:
     )
 
 
-#: Clip level of a mean without a ball in spreads of the records: least, and its growth with n mu
-#: where distances have an exponential tail. Measured: see docs/no-ball.md.
-_CLIP_LEAST, _CLIP_GROWTH, _CLIP_FROM = 1.8, 1.3, 10.0
+#: Noise of a mean without a ball, in that of one sum with the whole budget at a clip level of one
+#: spread: least, and its growth with the number of records where distances have an exponential
+#: tail, Gaussian and pure. Measured: see docs/no-ball.md.
+_CLIP, _PURE_CLIP = (1.8, 1.3, 10.0), (2.8, 1.55, 45.0)
 
 
 def _located_mean(request: _Request, n: int) -> Plan:
@@ -336,16 +338,19 @@ def _located_mean(request: _Request, n: int) -> Plan:
     call = request.call(statistic)
     design = statistic.design(call, request.ball, n)
     statistic.refuse_few(call, design, n)
-    amount = n * design.way.mu / request.records_per_unit
+    amount = n * whole_of(design.way) / request.records_per_unit
     moved = 2.0 if design.way.neighbours == "replace" else 1.0
-    unit = moved * request.spread * mean_length(space.dim) / amount
-    largest = max(_CLIP_LEAST, _CLIP_GROWTH * (1.0 + math.log(max(amount / _CLIP_FROM, 1.0))))
+    is_pure = isinstance(design.way, PureDP)
+    length, known = (space.dim, amount / moved) if is_pure else (mean_length(space.dim), amount)
+    unit = moved * request.spread * length / amount
+    least, growth, start = _PURE_CLIP if is_pure else _CLIP
+    largest = max(least, growth * (1.0 + math.log(max(known / start, 1.0))))
     return Plan(
         statistic="frechet_mean",
         n=n,
         guarantee=request.guarantee,
         quantity="expected error",
-        low=_CLIP_LEAST * unit,
+        low=least * unit,
         high=largest * unit,
         meaning=(
             "Mean distance from the mean of the records, where no ball is given: for records of "

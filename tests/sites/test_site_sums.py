@@ -16,7 +16,8 @@ from curvedp.audit import audit_samples
 from curvedp.manifolds import as_manifold
 from curvedp.sites import Agreement, ServerMean, SiteMean
 from curvedp.sites.wire import Answer, Plan
-from curvedp.sums.messages import Request, noise_scale, start_of, weights_of
+from curvedp.sums.messages import Request, start_of, weights_of
+from curvedp.sums.noise import GaussianNoise, noise_scale
 from curvedp.sums.records import RecordSums
 from curvedp.sums.steps import searched
 from site_cases import PROTECTED, finished, normal, sites_of, study
@@ -76,7 +77,7 @@ def test_the_server_with_one_site_is_the_central_engine(space: str, replaces: bo
     found = searched(
         search,
         lambda request, number: sums.noisy(
-            request, site._stream(number), replaces=replaces, moved=1
+            request, search.noise, site._stream(number), replaces, 1
         ),
     )
     assert release.found
@@ -95,10 +96,12 @@ def _noises(agreement: Agreement, request: Request, rounds: int, shares: int) ->
         for own in np.array_split(records, len(agreement.roster))
     ]
     exact = [own.answer(request) for own in sums]
-    scale = noise_scale(sums[0].bound(request, agreement.replaces, 1), request.mu)
+    scale = noise_scale(
+        sums[0].bound(request, GaussianNoise(1.0), agreement.replaces, 1), request.share
+    )
     found = [
         [
-            own.noisy(
+            own.share_of_noisy(
                 request,
                 _core.Stream.from_os(),
                 replaces=agreement.replaces,
@@ -147,7 +150,7 @@ def _totals(
     return np.array(
         [
             sum(
-                own.noisy(
+                own.share_of_noisy(
                     request, _core.Stream.from_os(), replaces=False, moved=1, shares=shares
                 ).astype(float)
                 for own in sums[:-1]
@@ -200,7 +203,9 @@ def test_a_record_moves_all_totals_by_no_more_than_the_honest_sites_hide(
     before, after = (RecordSums(own.manifold, each, None) for each in (first, changed))
     total = moved = 0.0
     for request in _transcript(own, sites_of(own, records, seed=1)):
-        scale = noise_scale(before.bound(request, replaces, 1), request.mu, own.shares)
+        scale = noise_scale(
+            before.bound(request, GaussianNoise(1.0), replaces, 1), request.share, own.shares
+        )
         apart = (before.answer(request) - after.answer(request)).astype(float)
         weights = np.ones(len(apart))
         if request.kind == "start":
@@ -221,6 +226,6 @@ def test_noise_that_is_no_share_of_the_whole_is_refused(sites: int) -> None:
     own = study(sites, 0)
     server, site = ServerMean(own), sites_of(own, normal("sphere:2", 40))[0]
     plan = Plan.from_bytes(server.plan())
-    small = replace(plan, request=replace(plan.request, mu=2.0**-45))
+    small = replace(plan, request=replace(plan.request, share=2.0**-45))
     with pytest.raises(cdp.errors.SiteError, match="deviation"):
         site.answer(small.to_bytes())

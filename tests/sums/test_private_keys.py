@@ -12,10 +12,12 @@ import scipy
 import curvedp as cdp
 from curvedp import _core
 from curvedp.privacy.private_keys import key_threshold
+from curvedp.sums.found import NOT_SHOWN
 from curvedp.sums.geometry import geometry_of
-from curvedp.sums.messages import Request, answered, noise_scale, start_of
+from curvedp.sums.messages import Request, start_of
+from curvedp.sums.noise import GaussianNoise, answered, noise_scale
 from curvedp.sums.records import RecordSums
-from curvedp.sums.search import NOT_SHOWN, Search
+from curvedp.sums.search import Search
 
 HIDDEN = cdp.ApproxDP(4.0, 1e-12, neighbours="add-remove")
 
@@ -113,7 +115,7 @@ def _answers(search: Search, first: float) -> str | None:
 def test_the_first_count_decides_alone() -> None:
     geometry = geometry_of(cdp.Euclidean(2))
     for delta, shown in ((1e-6, False), (0.2, True)):
-        search = Search(geometry, 1.0, None, key_delta=delta)
+        search = Search(geometry, GaussianNoise(1.0), None, key_delta=delta)
         reason = _answers(search, 30.0)
         assert (reason != NOT_SHOWN) is shown
 

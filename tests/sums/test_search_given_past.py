@@ -27,6 +27,7 @@ from curvedp.mechanisms.calibration import calibrated_scale
 from curvedp.privacy import GDP
 from curvedp.sums.geometry import geometry_of
 from curvedp.sums.messages import Request, start_of
+from curvedp.sums.noise import GaussianNoise
 from curvedp.sums.records import RecordSums
 from curvedp.sums.search import Search
 from many_releases import copies
@@ -83,9 +84,9 @@ def _steps(
         one, other = (own.answer(request).astype(np.float64) for own in pair)
         start = start_of(search.geometry.manifold) if request.kind == "start" else None
         weights = np.ones(len(one)) if start is None else start.weights
-        bound = pair[0].bound(request, search.replaces, search.moved)
+        bound = pair[0].bound(request, search.noise, search.replaces, search.moved)
         apart = math.sqrt(float(weights @ (one - other) ** 2))
-        yield request, apart / scale_of(bound, request.mu)
+        yield request, apart / scale_of(bound, request.share)
         try:
             request = steps.send(_wild(one, bins, rng))
         except StopIteration:
@@ -98,7 +99,7 @@ def _searches(spec: str, replaces: bool, count: int) -> Iterator[tuple[Search, A
         one, other = _pair(space, rng, replaces=replaces)
         search = Search(
             geometry_of(space),
-            float(10.0 ** rng.uniform(-3, 3)),
+            GaussianNoise(float(10.0 ** rng.uniform(-3, 3))),
             len(one) if replaces else None,
             clip=None if number % 4 else float(10.0 ** rng.uniform(-10, 10)),
             key_delta=1e-3 if number % 5 == 0 and not replaces else None,
@@ -112,14 +113,14 @@ def _searches(spec: str, replaces: bool, count: int) -> Iterator[tuple[Search, A
 def test_each_sum_keeps_its_share_after_every_past(spec: str, replaces: bool) -> None:
     kinds: dict[str, float] = {}
     for search, pair, rng in _searches(spec, replaces, 48):
-        square, mu = 0.0, search.budget.mu
+        square, mu = 0.0, search.budget.whole
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # nor does a past make anything be said
             for request, apart in _steps(search, pair, rng):
-                assert apart <= request.mu * (1.0 + 1e-9)
-                square += request.mu**2
+                assert apart <= request.share * (1.0 + 1e-9)
+                square += request.share**2
                 assert square <= mu**2 * (1.0 + 1e-9)
-                kinds[request.kind] = max(kinds.get(request.kind, 0.0), apart / request.mu)
+                kinds[request.kind] = max(kinds.get(request.kind, 0.0), apart / request.share)
     assert {"tail", "round"} <= set(kinds)
     assert max(kinds.values()) > 0.6  # they come near what is allowed
 
@@ -133,7 +134,7 @@ def test_a_kind_of_sums_with_half_the_noise_is_found(kind: str) -> None:
         )
         for request, apart in steps:
             if request.kind == kind:
-                worst = max(worst, apart / request.mu)
+                worst = max(worst, apart / request.share)
     assert worst > 1.2
 
 
@@ -159,8 +160,8 @@ def _ways(listener: Listener, space: Any, records: Vector, guarantee: Any, count
     for heard in listener.heard:
         noise = []
         for request, noisy in heard:
-            bound = sums.bound(request, replaces, 1)
-            scale = calibrated_scale(bound, 0.0, GDP(request.mu))
+            bound = sums.bound(request, GaussianNoise(1.0), replaces, 1)
+            scale = calibrated_scale(bound, 0.0, GDP(request.share))
             start = start_of(space) if request.kind == "start" else None
             weights = np.ones(len(noisy)) if start is None else start.weights
             noise.append((noisy - sums.answer(request)) * np.sqrt(weights) / scale)
@@ -176,7 +177,7 @@ def _pasts(ways: list[Way]) -> Iterator[tuple[int, NDArray[np.bool_]]]:
     known = min(len(way.noise) for way in ways)
     for place in range(1, known):
         radii = np.array([way.requests[place].radius for way in ways])
-        shares = np.array([way.requests[place].mu for way in ways])
+        shares = np.array([way.requests[place].share for way in ways])
         for values in (radii, shares):
             if np.isfinite(values).all() and np.ptp(values) > 0.0:
                 yield place, values > np.median(values)

@@ -20,6 +20,7 @@ from curvedp.mechanisms.calibration import calibrated_scale
 from curvedp.privacy import GDP
 from curvedp.sums.filter import Filter
 from curvedp.sums.messages import Request, start_of
+from curvedp.sums.noise import GaussianNoise
 from curvedp.sums.records import RecordSums
 from curvedp.sums.search import Search
 
@@ -52,7 +53,7 @@ def _distance(
     """Distance of the two transcripts, in standard deviations of their noise, and mu spent."""
     a, b = RecordSums(manifold, one, ends[0]), RecordSums(manifold, other, ends[1])
     units = len(one) if ends[0] is None else len(ends[0]) - 1
-    search = Search(a.geometry, mu, units if replaces else None)
+    search = Search(a.geometry, GaussianNoise(mu), units if replaces else None)
     search.budget = budget(mu)
     requests, total = search.run(), 0.0
     request = next(requests)
@@ -61,7 +62,7 @@ def _distance(
             exact = a.answer(request), b.answer(request)
             weights = _start_weights(a, request, len(exact[0]))
             scale = calibrated_scale(
-                bound(request, a.bound(request, replaces, 1)), 0.0, GDP(request.mu)
+                bound(request, a.bound(request, search.noise, replaces, 1)), 0.0, GDP(request.share)
             )
             moved = (exact[0] - exact[1]).astype(np.float64)
             total += float(weights @ moved**2) / scale**2

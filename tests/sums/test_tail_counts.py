@@ -82,7 +82,7 @@ def test_the_excess_beyond_the_clip_level_is_that_of_the_records() -> None:
     tails = _exact(dist, 16.0)
     index = tails.clip(np.full(BINS, 30.0))
     exact = float(np.maximum(dist - tails.level[index], 0.0).sum())
-    assert tails.excess(index) == pytest.approx(exact, rel=0.2)
+    assert tails.excess(index, 4.0, (1.5, 3.0)) == pytest.approx(exact, rel=0.2)
     assert tails.median(1000.0) == pytest.approx(0.1, rel=0.2)
     assert tails.quantile(0.95, 1000.0) == pytest.approx(1.0, rel=0.2)
 
@@ -95,6 +95,6 @@ def test_counts_that_noise_alone_makes_tell_nothing() -> None:
         counts, sd = counts_of(_sum_of_columns(np.full(1000, 1e-4), 2.0**8) + noise, 1.0 / UNIT)
         tails = TailCounts(levels(2.0**8, BINS), counts, sd)
         index = tails.clip(np.maximum(5.0, 2.0 * sd))
-        excess.append(tails.excess(index) / tails.level[index])
+        excess.append(tails.excess(index, 4.0, (1.5, 3.0)) / tails.level[index])
     # in clip levels times records: on average less than a tenth of what noise of 1000 records is
     assert np.mean(excess) < 5.0

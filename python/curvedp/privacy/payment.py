@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 
 from curvedp.privacy.base import Guarantee
-from curvedp.privacy.guarantees import GDP, ZCDP
+from curvedp.privacy.guarantees import GDP, ZCDP, PureDP
 from curvedp.privacy.ledger import Ledger
 from curvedp.privacy.store import LedgerEntry
 
@@ -39,22 +39,22 @@ def pay(ledger: Ledger | None, guarantee: Guarantee, label: str) -> LedgerEntry 
 def settle(ledger: Ledger, number: int, spent: Guarantee) -> LedgerEntry | None:
     """Puts what a search spent in the place of what was set aside, where that is proved.
 
-    Gaussian steps that stop early have spent the root of their squares to a budget of GDP or zCDP;
-    to one of an epsilon and a delta they have spent all.
+    Pure steps that stop early have spent the sum of their epsilon, to every budget; Gaussian ones
+    the root of their squares to a budget of GDP or zCDP, and all to one of epsilon and delta.
 
     Parameters
     ----------
     ledger : Ledger
     number : int
         Of the entry.
-    spent : GDP
+    spent : GDP or PureDP
 
     Returns
     -------
     LedgerEntry or None
         None where nothing is left over.
     """
-    if not isinstance(ledger.budget, (GDP, ZCDP)):
+    if not isinstance(spent, PureDP) and not isinstance(ledger.budget, (GDP, ZCDP)):
         return None
     return ledger.settle(number, spent)
 

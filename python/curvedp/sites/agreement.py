@@ -16,10 +16,12 @@ from curvedp.manifolds import Manifold, Product, as_manifold
 from curvedp.privacy import GDP, Guarantee
 from curvedp.privacy.stored import read
 from curvedp.statistics.call import Call, as_balls
-from curvedp.statistics.located_mean import LocatedMean, SearchDesign
+from curvedp.statistics.located_mean import LocatedMean
+from curvedp.statistics.search_design import SearchDesign
 from curvedp.sums.filter import root
 from curvedp.sums.geometry import Geometry, geometry_of, log_diagonals
-from curvedp.sums.messages import Kind, Request, bound_of, noise_scale, start_of, weights_of
+from curvedp.sums.messages import Kind, Request, bound_of, start_of, weights_of
+from curvedp.sums.noise import GaussianNoise, noise_scale
 from curvedp.sums.search import Search
 
 #: Deviations of the noise of one site between which shares add up to the whole, and fit 64 bits.
@@ -142,6 +144,8 @@ class Agreement:
     def way(self) -> GDP:
         """The guarantee that noise is calibrated to."""
         design: SearchDesign = self.statistic.design(self.call, self.call.ball, self.n or 0)
+        if not isinstance(design.way, GDP):
+            raise ValueError("sites serve no PureDP: use GDP, ZCDP or ApproxDP")
         return design.way
 
     @property
@@ -173,7 +177,7 @@ class Agreement:
         """The search, which no site's records have a part in."""
         return Search(
             self.geometry,
-            self.way.mu,
+            GaussianNoise(self.way.mu),
             self.n,
             moved=self.records_per_unit,
             own_units=self.statistic.channels == "own",
@@ -208,7 +212,7 @@ class Agreement:
             request.base is not None and request.base.shape != (size,)
         ):
             raise SiteError(f"the plan's base point is none of {self.manifold}")
-        self._check_noise(request.kind, geometry, request.mu)
+        self._check_noise(request.kind, geometry, request.share)
         return len(weights_of(request, geometry))
 
     def _check_noise(self, kind: Kind, geometry: Geometry, mu: float) -> None:

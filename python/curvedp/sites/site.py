@@ -20,6 +20,7 @@ from curvedp.sites.agreement import Agreement
 from curvedp.sites.book import Book, Run
 from curvedp.sites.wire import Answer, Plan
 from curvedp.statistics.grouping import Grouping, GroupsLike
+from curvedp.sums.noise import GaussianNoise
 from curvedp.sums.records import RecordSums
 
 
@@ -134,10 +135,10 @@ class SiteMean:
             self._check_run(asked, known)
             begun = known or self._begun(asked)
             with charged(self._ledger, "the ledger keeps it for the later rounds of this run"):
-                last = (asked.round, asked.digest, asked.request.mu)
+                last = (asked.round, asked.digest, asked.request.share)
                 self._book.note(asked.run, known, begun, last)
                 self._keys[asked.run] = asked.keys
-                noisy = self._sums.noisy(
+                noisy = self._sums.share_of_noisy(
                     asked.request,
                     self._stream(asked.round),
                     replaces=self.agreement.replaces,
@@ -196,7 +197,8 @@ class SiteMean:
                 )
         size = own.check(plan.request)
         self._check_keys(plan.keys, self._keys.get(plan.run, plan.keys))
-        if plan.bound != self._sums.bound(plan.request, own.replaces, own.records_per_unit):
+        noise = GaussianNoise(own.way.mu)
+        if plan.bound != self._sums.bound(plan.request, noise, own.replaces, own.records_per_unit):
             raise SiteError("the plan has another bound on messages than this site agreed on")
         if (plan.round == 0) != (plan.previous == plan.total == ""):
             raise SiteError("the plan says of no plan or total before it")
@@ -248,7 +250,7 @@ class SiteMean:
                 raise SiteError("this round was answered, or is older than one that was")
             if plan.round == last + 1 and plan.previous != digest:
                 raise SiteError("the plan before was another one than this site answered")
-        if plan.request.mu > known.budget(mu).rest:
+        if plan.request.share > known.budget(mu).rest:
             raise SiteError("the plan asks for more than is left of the agreement's guarantee")
 
     def _begun(self, plan: Plan) -> Run:

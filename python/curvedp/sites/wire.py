@@ -75,7 +75,7 @@ class Plan:
             "message": "plan",
             **{name: getattr(self, name) for name in _PLAN},
             "kind": own.kind,
-            "mu": own.mu.hex(),
+            "mu": own.share.hex(),
             "radius": "" if own.kind != "round" else own.radius.hex(),
             "of_diagonals": own.of_diagonals,
             "bound": self.bound.hex(),
@@ -104,7 +104,7 @@ class Plan:
             radius = _positive(header["radius"]) if kind == "round" else math.nan
             request = Request(
                 kind=cast(Kind, kind),
-                mu=_positive(header["mu"]),
+                share=_positive(header["mu"]),
                 base=base if len(base) else None,
                 radius=radius,
                 of_diagonals=_of(header["of_diagonals"], bool),

@@ -24,7 +24,7 @@ from curvedp.privacy import GDP, ApproxDP, Guarantee, PureDP
 from curvedp.privacy.base import with_relation
 from curvedp.privacy.conversion import round_down
 from curvedp.privacy.private_keys import geometric_key_threshold, key_threshold
-from curvedp.sums.search import mean_length
+from curvedp.sums.noise import mean_length
 
 #: Least and largest share of epsilon or mu that the count takes.
 _PURE_SHARES, _GAUSSIAN_SHARES = (0.03, 0.5), (0.05, 0.5)

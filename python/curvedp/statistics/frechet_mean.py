@@ -82,7 +82,9 @@ class Mean(Calibrated[MeanRelease]):
 
     def without_ball(self) -> Statistic[Any]:
         if self.mechanism is not None:
-            raise ValueError("without a ball the noise is Gaussian: leave mechanism out")
+            raise ValueError(
+                "without a ball the noise follows from the guarantee: leave mechanism out"
+            )
         return LocatedMean()
 
     def check(self, call: Call) -> None:

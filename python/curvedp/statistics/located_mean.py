@@ -9,57 +9,44 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
-from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from curvedp._guard import warn_of_paid
 from curvedp._validation import FloatArray, as_choice, as_count, as_positive
 from curvedp.domain import Ball
 from curvedp.errors import CoverageWarning, ExistenceError
 from curvedp.manifolds import Manifold, Product, as_manifold
-from curvedp.mechanisms import ways_to_meet
-from curvedp.privacy import GDP, ApproxDP, Release
+from curvedp.privacy import ApproxDP, PureDP, Release
 from curvedp.privacy.base import Neighbours
-from curvedp.privacy.conversion import round_up
 from curvedp.privacy.release import percent
 from curvedp.statistics.call import Call, Statistic
 from curvedp.statistics.group import EachGroup, Group
 from curvedp.statistics.paid import Paid
 from curvedp.statistics.releases import NOISE_COLUMNS, NoiseLaw, Releases
+from curvedp.statistics.search_design import (
+    SearchDesign,
+    Way,
+    check_budget,
+    composed_of,
+    factors_of,
+    least_product,
+    together,
+    way_of_call,
+    whole_of,
+)
+from curvedp.sums.found import NOT_SHOWN, Found
 from curvedp.sums.geometry import geometry_of
-from curvedp.sums.messages import Request, start_of
+from curvedp.sums.messages import Request
+from curvedp.sums.noise import GaussianNoise
+from curvedp.sums.pure import PureNoise
 from curvedp.sums.records import RecordSums
-from curvedp.sums.search import BALL_LIMIT, NOT_POINTS, NOT_SHOWN, Found, Search
+from curvedp.sums.search import BALL_LIMIT, NOT_POINTS, Search
 from curvedp.sums.steps import searched
 
 #: Streams of a group: one for each sum of each factor.
 _SUMS, _FACTORS = 32, 32
-#: Largest mu, and the inverse of the least one, that keep all numbers far from the ends of doubles.
-_MOST = 1e9
-#: Fewest records times mu with which a search may succeed, by the kind of start.
-_LEAST = {"vector": 45.0, "matrices": 80.0, "projector": 20.0}
-
-
-@dataclass(frozen=True)
-class SearchDesign:
-    """The shares of a search, fixed before a record is seen.
-
-    Attributes
-    ----------
-    way : GDP
-        The budget of all sums together.
-    shares : tuple of GDP
-        That of each factor of a product; of the whole otherwise.
-    private_keys : bool
-        True if which groups are shown is a part of the promise, which no GDP implies then.
-    """
-
-    way: GDP
-    shares: tuple[GDP, ...]
-    private_keys: bool
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -74,7 +61,8 @@ class LocatedMeanRelease(Release):
         False where no mean was found; `value` is NaN then, and `reason` says why.
     reason : str or None
     n_points, n_points_error : float
-        Number of records that are points, as counted, and its standard deviation.
+        Number of records that are points, as counted, and its standard deviation; NaN and infinite
+        where the search ended before a count.
     clip_level : float
         Distance from the last point at which logarithms were clipped.
     within : float
@@ -91,7 +79,7 @@ class LocatedMeanRelease(Release):
     level : float
         Distance from `value` within which .95 of the records lie.
     spent : float
-        mu of all sums that were drawn, at most the budget's.
+        mu of all sums that were drawn, or epsilon of pure ones, at most the budget's.
     blocks, rounds : int
         Sums that it took: blocks of counts and a round, and rounds at the last clip level.
 
@@ -151,17 +139,25 @@ class LocatedMeanRelease(Release):
                 f"noise {self.noise:.3g}, clipping at most about {self.cut:.3g} as far as counts "
                 f"show, left of the way {self.left:.2g}; spread of the records {self.spread:.3g}",
             ),
-            ("sums", f"{self.blocks} blocks, {self.rounds} rounds; mu spent {self.spent:.6g}"),
+            ("sums", f"{self.blocks} blocks, {self.rounds} rounds; {self._budget()}"),
         ]
 
+    def _budget(self) -> str:
+        name = "epsilon" if "Laplace" in self.mechanism else "mu"
+        return f"{name} spent {self.spent:.6g}"
+
     def _used(self) -> str:
-        return super()._used() if self._is_n_public else f"{self.n}, as counted"
+        if self._is_n_public:
+            return super()._used()
+        return "not counted" if math.isnan(self.n_points) else f"{self.n}, as counted"
 
     @property
     def _is_n_public(self) -> bool:
         return self.guarantee.neighbours == "replace"
 
     def _count(self) -> tuple[str, str]:
+        if math.isnan(self.n_points):
+            return "count", "none: the search ended before its first one"
         error = f"(standard deviation {self.n_points_error:.2g})"
         return "count", f"{self.n_points:.0f} records that are points {error}"
 
@@ -237,26 +233,21 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
             raise ValueError("with a ball use Mean: this mean takes the manifold in its place")
         if isinstance(call.manifold, Product) and len(call.manifold.factors) > _FACTORS:
             raise ValueError(f"at most {_FACTORS} factors")
-        way = _gaussian_way(call)
-        if not 1.0 / _MOST <= way.mu <= _MOST:
-            raise ValueError(
-                f"without a ball mu must be between {1.0 / _MOST:g} and {_MOST:g}, got {way.mu:g}: "
-                "use another budget"
-            )
+        check_budget(call)
 
     def mechanism_of(self, design: SearchDesign) -> str:
-        return "rounded Gaussian"
+        return f"rounded {'Laplace' if isinstance(design.way, PureDP) else 'Gaussian'}"
 
-    def way_of(self, design: SearchDesign) -> GDP | None:
+    def way_of(self, design: SearchDesign) -> Way | None:
         return None if design.private_keys else design.way
 
     def is_exact(self, call: Call) -> bool:
         return True
 
     def design(self, call: Call, ball: Ball, n: int) -> SearchDesign:
-        way = _gaussian_way(call)
-        factors = _factors(call.manifold)
-        shares = way.split((1.0,) * len(factors)) if len(factors) > 1 else (way,)
+        way = way_of_call(call)
+        factors = factors_of(call.manifold)
+        shares: tuple[Way, ...] = way.split((1.0,) * len(factors)) if len(factors) > 1 else (way,)
         design = SearchDesign(way, shares, call.private_keys)
         if _is_n_public(call):
             self.refuse_few(call, design, n)
@@ -276,8 +267,10 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
         ExistenceError
         """
         moved = call.records_per_unit * (2.0 if design.way.neighbours == "replace" else 1.0)
-        pairs = zip(_factors(call.manifold), design.shares, strict=True)
-        least = moved * max(_least_product(factor) / share.mu for factor, share in pairs)
+        pairs = zip(factors_of(call.manifold), design.shares, strict=True)
+        least = moved * max(
+            least_product(factor, share) / whole_of(share) for factor, share in pairs
+        )
         if n < least:
             raise ExistenceError(
                 f"{n} records are too few to find a mean without a ball at {design.way}: give a "
@@ -301,15 +294,15 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
             return found
         return _shown(found, paid.law(self.design(paid.call, paid.call.ball, 0)))
 
-    def spent(self, releases: Releases[LocatedMeanRelease]) -> GDP | None:
-        """The root of the squares of the groups that spent most, as many as one unit is in."""
+    def spent(self, releases: Releases[LocatedMeanRelease]) -> Way | None:
+        """The cost of the groups that spent most, as many as one unit is in."""
         amounts = sorted((own.spent for own in releases.results or () if own), reverse=True)
         call = releases.call
-        way = _gaussian_way(call)
+        way = way_of_call(call)
         most = amounts[: call.groups_per_unit]
-        if not most or all(own >= way.mu for own in most):
+        if not most or all(own >= whole_of(way) for own in most):
             return None
-        return GDP(_composed(most), neighbours=way.neighbours)
+        return composed_of(most, way)
 
     def further_columns(self, releases: Releases[LocatedMeanRelease]) -> dict[str, FloatArray]:
         """Numbers of each group's search for a table; `found` is 1 or 0."""
@@ -324,7 +317,7 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
     def release_group(self, group: Group) -> LocatedMeanRelease:
         design: SearchDesign = group.design
         space, rows = group.manifold, group.records
-        factors = _factors(space)
+        factors = factors_of(space)
         parts = space.split(rows) if isinstance(space, Product) else (rows,)
         found: list[Found] = []
         for number, own in enumerate(zip(factors, parts, design.shares, strict=True)):
@@ -335,7 +328,7 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
         return self._released(group, found)
 
     def _find(
-        self, group: Group, manifold: Manifold, records: FloatArray, share: GDP, first: int
+        self, group: Group, manifold: Manifold, records: FloatArray, share: Way, first: int
     ) -> Found:
         """The search on one factor, whose sums draw from the streams from `first` on."""
         unit = group.call.records_per_unit
@@ -343,7 +336,7 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
         sums = RecordSums(manifold, records, ends)
         search = Search(
             sums.geometry,
-            share.mu,
+            PureNoise(share.epsilon) if isinstance(share, PureDP) else GaussianNoise(share.mu),
             group.n if _is_n_public(group.call) else None,
             moved=unit,
             own_units=self.channels == "own",
@@ -352,9 +345,9 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
             key_delta=_key_delta(group.call) if first == 0 else None,
         )
 
-        def answer(request: Request, number: int) -> NDArray[np.int64]:
-            stream = group.stream(first + number)
-            return sums.noisy(request, stream, replaces=search.replaces, moved=search.moved)
+        def answer(request: Request, number: int) -> FloatArray:
+            stream, own = group.stream(first + number), (search.replaces, search.moved)
+            return sums.noisy(request, search.noise, stream, *own)
 
         return searched(search, answer)
 
@@ -370,7 +363,7 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
         return LocatedMeanRelease(**(vars(released) | own))
 
 
-def told(space: Manifold, found: list[Found], way: GDP, n: int | None) -> dict[str, Any]:
+def told(space: Manifold, found: list[Found], way: Way, n: int | None) -> dict[str, Any]:
     """Fields of a release of what was found on each factor; `n` is None where it is protected."""
     missing = [own for own in found if own.value is None]
     value = np.full(space.point_shape, np.nan)
@@ -378,13 +371,13 @@ def told(space: Manifold, found: list[Found], way: GDP, n: int | None) -> dict[s
     if not missing:
         points = [
             np.asarray(own.value).reshape(factor.point_shape)
-            for own, factor in zip(found, _factors(space), strict=True)
+            for own, factor in zip(found, factors_of(space), strict=True)
         ]
         whole = space.join(points) if isinstance(space, Product) else points[0]
         value = np.asarray(whole).reshape(space.point_shape)
         error = _joint(space, [own.expected_error for own in found])
     count = min(found, key=lambda own: own.count_deviation)
-    largest = _joint(space, [geometry_of(own).largest for own in _factors(space)])
+    largest = _joint(space, [geometry_of(own).largest for own in factors_of(space)])
 
     def joint(name: str) -> float:
         return _joint(space, [getattr(own, name) for own in found])
@@ -405,22 +398,10 @@ def told(space: Manifold, found: list[Found], way: GDP, n: int | None) -> dict[s
         "clip_level": joint("radius"),
         "within": min(own.within for own in found),
         **{name: joint(name) for name in ("noise", "cut", "left", "spread", "level")},
-        "spent": min(way.mu, _composed([own.spent for own in found])),
+        "spent": together([own.spent for own in found], way),
         "blocks": max(own.blocks for own in found),
         "rounds": max(own.rounds for own in found),
     }
-
-
-def _gaussian_way(call: Call) -> GDP:
-    """The Gaussian guarantee that implies the call's, of the same relation."""
-    whole = call.guarantee
-    for way in ways_to_meet(replace(whole, neighbours="replace")):  # type: ignore[type-var]
-        if isinstance(way, GDP):
-            return GDP(way.mu, neighbours=whole.neighbours)
-    raise ValueError(
-        f"without a ball there is no mean under {type(call.guarantee).__name__}: use GDP, ZCDP or "
-        "ApproxDP, or give a public ball"
-    )
 
 
 def _is_n_public(call: Call) -> bool:
@@ -458,21 +439,9 @@ def _shown(
     )
 
 
-def _composed(amounts: list[float]) -> float:
-    """The root of the sum of squares, not rounded down."""
-    if len(amounts) == 1:
-        return amounts[0]
-    square = sum((Fraction(own) ** 2 for own in amounts), Fraction(0))
-    return GDP.from_additive([square], round_up, neighbours="replace").mu
-
-
 def _whole(count: float) -> int:
     """A count as a number of records."""
     return max(1, round(count)) if math.isfinite(count) else 1
-
-
-def _factors(space: Manifold) -> tuple[Manifold, ...]:
-    return space.factors if isinstance(space, Product) else (space,)
 
 
 def _joint(space: Manifold, lengths: list[float]) -> float:
@@ -480,13 +449,3 @@ def _joint(space: Manifold, lengths: list[float]) -> float:
     return (
         float(space.joint_length(np.array(lengths))) if isinstance(space, Product) else lengths[0]
     )
-
-
-def _least_product(manifold: Manifold) -> float:
-    """Fewest records times mu, under add or remove, with which a search may succeed."""
-    start = start_of(manifold)
-    if start is not None and start.is_matrix:
-        return _LEAST["projector"] * math.sqrt(start.order)
-    if manifold.spec.partition(":")[0] in ("spd", "hpd"):
-        return _LEAST["matrices"]
-    return _LEAST["vector"]

@@ -1,4 +1,4 @@
-"""Messages of records: bounds of their norms, noise for sums of them, and what they stand for."""
+"""Messages of records: bounds of their norms, and what sums of them stand for."""
 
 from __future__ import annotations
 
@@ -8,33 +8,26 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from curvedp import _core
 from curvedp._validation import FloatArray
 from curvedp.manifolds import Manifold
-from curvedp.mechanisms.calibration import calibrated_scale, outward_scale
-from curvedp.privacy import GDP
 from curvedp.sums.geometry import Geometry
 
 #: Norm of a message of clipped logarithms: the clip level.
 ROUND_UNIT = float(_core.ROUND_BOUND)
+#: What a unit adds to all bins of a histogram together.
+COUNT_UNIT = float(_core.COUNT_UNIT)
 #: Bins of the logarithm of the scale of matrices, from ln 1e-30 in steps of 1/2.
 SCALE_BINS = int(_core.SCALE_BINS)
 _LEAST_SCALE, _SCALE_STEP = math.log(1e-30), 0.5
-
-#: The root of 2, rounded down.
-_ROOT_2 = math.nextafter(math.sqrt(2.0), 0.0)
 
 #: Standard deviations, times the root of the order, above which a direction stands out of noise.
 _LEAST = {"vector": 2.2, "matrix": 3.0}
 
 
-#: Noise is cut there to fit 64 bits: far beyond what is ever drawn, but with the least budgets.
-_FARTHEST = 2.0**62
-
 #: Kinds of sums.
-Kind = Literal["start", "scale", "tail", "round"]
+Kind = Literal["start", "scale", "tail", "histogram", "round"]
 
 
 @dataclass(frozen=True)
@@ -44,22 +37,25 @@ class Request:
     Attributes
     ----------
     kind : str
-        "start", "scale", "tail" or "round".
-    mu : float
-        Its share of the budget.
+        "start", "scale", "tail", "histogram" or "round".
+    share : float
+        Its share of the budget: mu or epsilon.
     base : ndarray or None
         Point at which distances and logarithms are taken.
     radius : float
         Clip level of a round.
     of_diagonals : bool
         True for sums of logarithms of diagonals, as points of flat space.
+    levels : ndarray or None
+        Of a histogram, falling.
     """
 
     kind: Kind
-    mu: float
+    share: float
     base: FloatArray | None = None
     radius: float = math.nan
     of_diagonals: bool = False
+    levels: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -122,6 +118,8 @@ def start_of(manifold: Manifold) -> Start | None:
 def bound_of(kind: Kind, geometry: Geometry, replaces: bool, moved: int = 1) -> float:
     """Bound on what a unit changes in a sum: the norm of a message, or the distance of two.
 
+    Of histograms that of absolute values, of everything else the Euclidean one.
+
     Parameters
     ----------
     kind : str
@@ -134,6 +132,8 @@ def bound_of(kind: Kind, geometry: Geometry, replaces: bool, moved: int = 1) -> 
     match kind:
         case "round":
             pair = (ROUND_UNIT, 2.0 * ROUND_UNIT)
+        case "histogram":
+            pair = (COUNT_UNIT, 2.0 * COUNT_UNIT)
         case "tail":
             pair = _core.tail_bound(geometry.bins)
         case "scale":
@@ -156,59 +156,12 @@ def weights_of(request: Request, geometry: Geometry) -> FloatArray:
             return np.ones(SCALE_BINS)
         case "tail":
             return np.ones(geometry.bins)
+        case "histogram":
+            assert request.levels is not None
+            return np.ones(len(request.levels))
     return np.ones(geometry.dim + 1)
 
 
 def scale_levels() -> FloatArray:
     """Middles of the bins of the logarithm of the scale."""
     return np.asarray(_LEAST_SCALE + _SCALE_STEP * (np.arange(SCALE_BINS) + 0.5))
-
-
-def noise_scale(bound: float, mu: float, shares: int = 1) -> float:
-    """Standard deviation of the noise of one of so many answers, which together are mu-GDP.
-
-    Parameters
-    ----------
-    bound : float
-        See `bound_of`.
-    mu : float
-    shares : int
-        Independent answers that carry the whole noise: the variance of each is as many times less.
-    """
-    whole = calibrated_scale(bound, 0.0, GDP(mu))
-    if shares == 1:
-        return whole
-    return outward_scale(whole, math.nextafter(math.sqrt(shares), 0.0))
-
-
-def answered(
-    total: NDArray[np.int64], scale: float, weights: FloatArray, stream: _core.Stream
-) -> NDArray[np.int64]:
-    """A sum of messages with noise, modulo 2^64: the noise is drawn exactly.
-
-    Parameters
-    ----------
-    total : ndarray of int, shape (size,)
-        The exact sum.
-    scale : float
-        Standard deviation of the noise of an entry of weight 1, see `noise_scale`. It is rounded to
-        integers, beyond 2^24 to multiples of a power of two below 2^-23 of it.
-    weights : ndarray, shape (size,)
-        How often each entry counts in the norm: 1 or 2.
-    stream : Stream
-    """
-    # a multiple of 2^52 goes by the grid of the noise: what is left is a double exactly
-    high = (total >> 52) << 52
-    noisy = (total - high).astype(np.float64)
-    for weight in np.unique(weights):
-        own = np.flatnonzero(weights == weight)
-        part = noisy[own]
-        narrow = scale if weight == 1.0 else outward_scale(scale, _ROOT_2)
-        _law_of(len(own), narrow).add_on_grid(stream, 1.0, part[None])
-        noisy[own] = part
-    return np.clip(noisy, -_FARTHEST, _FARTHEST).astype(np.int64) + high
-
-
-@functools.lru_cache(maxsize=256)
-def _law_of(size: int, scale: float) -> _core.Noise:
-    return _core.Noise("flat", size, 0.0, "gaussian", scale)

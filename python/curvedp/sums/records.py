@@ -1,4 +1,4 @@
-"""Sums of records' messages, exact and with noise: what a search asks for."""
+"""Exact sums of records' messages, with noise: what a search asks for."""
 
 from __future__ import annotations
 
@@ -9,14 +9,8 @@ from curvedp import _core
 from curvedp._validation import FloatArray
 from curvedp.manifolds import Manifold
 from curvedp.sums.geometry import Geometry, geometry_of, log_diagonals
-from curvedp.sums.messages import (
-    SCALE_BINS,
-    Request,
-    answered,
-    bound_of,
-    noise_scale,
-    weights_of,
-)
+from curvedp.sums.messages import SCALE_BINS, Request, bound_of, weights_of
+from curvedp.sums.noise import Noise, answered, noise_scale
 
 
 class RecordSums:
@@ -51,37 +45,42 @@ class RecordSums:
             case "scale":
                 return sums.scale(SCALE_BINS)
         assert request.base is not None
+        if request.kind == "histogram":
+            assert request.levels is not None
+            return sums.histogram(request.base, request.levels)
         if request.kind == "tail":
             return sums.tail(request.base, geometry.largest, geometry.bins)
         return sums.round(request.base, request.radius)
 
     def noisy(
-        self,
-        request: Request,
-        stream: _core.Stream,
-        *,
-        replaces: bool,
-        moved: int,
-        shares: int = 1,
-    ) -> NDArray[np.int64]:
-        """The sum that is asked for with its noise, modulo 2^64: released.
+        self, request: Request, noise: Noise, stream: _core.Stream, replaces: bool, moved: int
+    ) -> FloatArray:
+        """The sum that is asked for with its noise: released.
 
         Parameters
         ----------
         request : Request
+        noise : Noise
         stream : Stream
         replaces, moved
             See `bound_of`.
-        shares : int
-            See `noise_scale`.
         """
-        scale = noise_scale(self.bound(request, replaces, moved), request.mu, shares)
+        bound = self.bound(request, noise, replaces, moved)
         weights = weights_of(request, self._asked(request)[0])
-        return answered(self.answer(request), scale, weights, stream)
+        return noise.answered(self.answer(request), request, bound, weights, stream)
 
-    def bound(self, request: Request, replaces: bool, moved: int) -> float:
-        """See `bound_of`."""
-        return bound_of(request.kind, self._asked(request)[0], replaces, moved)
+    def share_of_noisy(
+        self, request: Request, stream: _core.Stream, *, replaces: bool, moved: int, shares: int
+    ) -> NDArray[np.int64]:
+        """The same modulo 2^64, with one of so many shares of normal noise: see `noise_scale`."""
+        geometry = self._asked(request)[0]
+        bound = bound_of(request.kind, geometry, replaces, moved)
+        scale = noise_scale(bound, request.share, shares)
+        return answered(self.answer(request), scale, weights_of(request, geometry), stream)
+
+    def bound(self, request: Request, noise: Noise, replaces: bool, moved: int) -> float:
+        """See `Noise.bound`."""
+        return noise.bound(request.kind, self._asked(request)[0], replaces, moved)
 
     def _asked(self, request: Request) -> tuple[Geometry, _core.MessageSums]:
         """The space of a request, and its sums."""

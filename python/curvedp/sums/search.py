@@ -1,8 +1,7 @@
 """The search for a mean: which sums are asked for, with which shares, and what follows from them.
 
-`Search.run` is a generator: it yields requests, is sent the noisy sums that answer them, or None
-for a void one, and returns what was found. It never sees a record, so all its decisions are
-post-processing.
+`Search.run` is a generator: it yields requests, is sent the noisy sums that answer them, and
+returns what was found. It never sees a record, so all its decisions are post-processing.
 
     start -> blocks (counts of distances, then one round of clipped logarithms) until it settles
           -> fine counts -> rounds at the level that they tell, the last with all that is left
@@ -14,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -22,27 +21,31 @@ import numpy as np
 from curvedp import _core
 from curvedp._validation import FloatArray
 from curvedp.privacy.private_keys import key_threshold
-from curvedp.sums.filter import Filter
+from curvedp.sums.found import (
+    NO_DIRECTION,
+    NOT_SHOWN,
+    OUT_OF_RANGE,
+    SPREAD_OUT,
+    TOO_CURVED,
+    TOO_FEW,
+    VOID,
+    Found,
+    Round,
+    Stopped,
+)
 from curvedp.sums.geometry import Geometry, log_diagonals
-from curvedp.sums.messages import ROUND_UNIT, Kind, Request, bound_of, scale_levels, start_of
+from curvedp.sums.messages import ROUND_UNIT, Kind, Request, scale_levels, start_of
+from curvedp.sums.noise import Noise
 from curvedp.sums.tail_counts import MOST_OF_COLUMN, TailCounts, counts_of, levels
 
-#: Shares of mu: of the start, of counts (least, most, and the number of records times mu at which a
-#: share of 1 would do), of a block's round, of a round on logarithms of diagonals, of further ones.
-_START, _BLOCK, _FLAT, _FURTHER = 0.3, 0.25, 0.2, math.sqrt(0.1)
-_COUNTS, _FINE = (0.2, 0.4, 18.0), (0.35, 0.45, 25.0)
-#: Share of a block's counts where no number of records is known yet.
-_FIRST_COUNTS = 0.3
-#: Least share of mu for which a void sum is asked again.
+#: Least part of the budget for which a void sum is asked again.
 _LEAST_SHARE = 0.01
 #: Most blocks, and most blocks on logarithms of diagonals.
 _BLOCKS, _FLAT_BLOCKS = 4, 2
-#: A block settles where its step is at most this share of the clip level.
-_SETTLED, _FLAT_SETTLED = 0.35, 0.5
-#: Counts within so many standard deviations of 0 do not hold the clip level up.
-_CLIP_DEVIATIONS = 2.0
-#: Fewer records than so many standard deviations of their count are too few.
-_LEAST, _LEAST_SCALE = 5.0, 6.0
+#: A block on logarithms of diagonals settles where its step is at most this part of the clip level.
+_FLAT_SETTLED = 0.5
+#: Fewer records than so many standard deviations of their count by scale are too few.
+_LEAST_SCALE = 6.0
 #: A count so many standard deviations below the public number tells of records that are no points.
 NOT_POINTS = 3.0
 #: Range of the mean Hessian by which steps are divided.
@@ -52,102 +55,10 @@ _SPREAD_OUT = 0.75
 #: The released ball holds this share of the records, and is this much smaller than the largest.
 _BALL_LEVEL, BALL_LIMIT = 0.95, 0.9
 
+
 _T = TypeVar("_T")
 #: Steps of a search that end with a result.
 Asking = Generator[Request, FloatArray | None, _T]
-
-#: Why nothing was found: reasons are functions of released numbers.
-NO_DIRECTION = "the records have no common direction, or are too few to show one"
-TOO_FEW = "there are too few records for this guarantee"
-SPREAD_OUT = "the records lie as far apart as if they were uniform"
-OUT_OF_RANGE = "the mean lies beyond what doubles hold"
-NOT_SHOWN = "the key of the group is not shown"
-TOO_CURVED = "the records surround the point from all sides: no mean stands out"
-VOID = "too few sites answered, and nothing is left to ask again"
-
-
-@dataclass(frozen=True)
-class Round:
-    """A round of clipped logarithms.
-
-    Attributes
-    ----------
-    mean : ndarray, shape (dim,)
-        Of the clipped logarithms, cut to the clip level.
-    length : float
-        Of `mean`.
-    expected_noise : float
-        Expected length of its noise.
-    hessian : float
-        By which the step is divided.
-    heights : float
-        Mean of sqrt(R^2 - t^2), t the clipped distances.
-    """
-
-    mean: FloatArray
-    length: float
-    expected_noise: float
-    hessian: float
-    heights: float
-
-
-@dataclass(frozen=True)
-class Found:
-    """The end of a search.
-
-    Attributes
-    ----------
-    value : ndarray or None
-        The mean; None if none was found.
-    reason : str or None
-        Why none was found.
-    spent : float
-        mu of all sums that were asked for.
-    count, count_deviation : float
-        Number of records that are points, and the standard deviation of its noise.
-    radius : float
-        Clip level of the last round.
-    within : float
-        Share of the records within it.
-    noise, cut : float
-        Expected length of the noise, and mean excess over the clip level.
-    left : float
-        Length that the last step leaves, as a step of a descent with an approximate Hessian does.
-    sensitivity, scale : float
-        What a unit changes in the last mean of logarithms, and the noise of each coordinate.
-    spread : float
-        Root mean square of clipped distances, on average over equal ones.
-    level : float
-        Distance of the mean within which .95 of the records lie.
-    blocks, rounds : int
-    """
-
-    value: FloatArray | None
-    reason: str | None
-    spent: float
-    count: float
-    count_deviation: float
-    radius: float = math.nan
-    within: float = math.nan
-    noise: float = math.nan
-    cut: float = math.nan
-    left: float = 0.0
-    sensitivity: float = math.nan
-    scale: float = math.nan
-    spread: float = math.nan
-    level: float = math.inf
-    blocks: int = 0
-    rounds: int = 0
-
-    @property
-    def expected_error(self) -> float:
-        """Expected distance from the mean of the records: noise, half as much again as the cut, and
-        what the last step leaves."""
-        return math.hypot(self.noise, 1.5 * self.cut, self.left)
-
-
-class Stopped(Exception):
-    """The search ends without a mean."""
 
 
 class Search:
@@ -156,8 +67,8 @@ class Search:
     Parameters
     ----------
     geometry : Geometry
-    mu : float
-        The budget.
+    noise : Noise
+        With the budget.
     n : int or None
         The public number of records; None where it is protected.
     moved : int
@@ -172,7 +83,7 @@ class Search:
         With it the search ends unless its first count shows, but for that probability, that the
         group does not consist of one unit.
     widening : float
-        Deviation of the noise of sums over that which their shares ask for.
+        Scale of the noise of sums over that which their shares ask for.
     spare : float
         The part of what is left that the last round leaves, for another try if it is void.
 
@@ -185,7 +96,7 @@ class Search:
     def __init__(
         self,
         geometry: Geometry,
-        mu: float,
+        noise: Noise,
         n: int | None,
         *,
         moved: int = 1,
@@ -198,7 +109,9 @@ class Search:
     ) -> None:
         self.geometry = geometry
         self.moved = moved
-        self.budget = Filter(mu)
+        self.noise = noise
+        self.schedule = noise.schedule
+        self.budget = noise.filter()
         self.n = n
         self.own_units = own_units
         self.clip = clip
@@ -244,44 +157,51 @@ class Search:
     def _run(self) -> Asking[Found]:
         base = yield from self._start()
         step: Round | None = None
+        noise, kept = self.noise, self.noise.cost(self.budget.whole) * self.schedule.kept
         for _ in range(_BLOCKS):
             self.blocks += 1
             tails = yield from self._counts(self.geometry, base)
-            share = min(_BLOCK * self.budget.mu, math.sqrt(0.5) * self.budget.rest)
-            later = math.sqrt(max(self.budget.rest**2 - share**2, 0.0))
-            radius = self._clip_level(self.geometry, tails, later)[0]
+            rest = self.budget.rest
+            share = min(self.schedule.block * self.budget.whole, noise.part(0.5) * rest)
+            later = noise.part(max(noise.cost(rest) - noise.cost(share), 0.0))
+            radius = self._clip_level(self.geometry, tails, later, noise.least_seen[0])[0]
             step = yield from self._round(self.geometry, base, radius, share, tails)
             base = self._moved(base, step)
-            settled = _is_settled(step, radius, self.geometry.dim)
-            if settled or self.budget.rest**2 < 0.5 * self.budget.mu**2:
+            settled = _is_settled(step, self.schedule.settled * radius, self.geometry.dim)
+            if settled or noise.cost(self.budget.rest) < kept:
                 break
         assert step is not None
-        return (yield from self._finish(base, step))
+        return (yield from self._finish(base, step, tails, radius))
 
-    def _finish(self, base: FloatArray, step: Round) -> Asking[Found]:
+    def _finish(
+        self, base: FloatArray, step: Round, coarse: TailCounts, near: float
+    ) -> Asking[Found]:
         """Fine counts, rounds at the level that they tell, and the last round."""
-        geometry, mu = self.geometry, self.budget.mu
-        least, most, enough = _FINE
-        share = mu * min(most, max(least, enough / max(self.number * mu, 1.0)))
-        share = min(share, math.sqrt(0.4) * self.budget.rest)
-        tails = yield from self._tail(geometry, base, share)
+        geometry, noise, whole = self.geometry, self.noise, self.budget.whole
+        least, most, enough = self.schedule.fine
+        share = whole * min(most, max(least, enough / max(self.number * whole, 1.0)))
+        share = min(share, noise.part(0.4) * self.budget.rest)
+        tails = yield from self._tail(geometry, base, share, near=near)
+        tails = noise.joined(coarse, tails)
         if tails.median(self.number) > _SPREAD_OUT * geometry.uniform_median:
             raise Stopped(SPREAD_OUT)  # the rest stays
-        radius, index = self._clip_level(geometry, tails, self.budget.rest)
+        radius, index = self._clip_level(geometry, tails, self.budget.rest, noise.least_seen[1])
         if self.clip is not None:
             radius = min(self.clip, geometry.largest)
             index = int(np.argmin(np.abs(np.log(tails.level / radius))))
-        slowness = min(0.6, 0.15 + abs(step.hessian - 1.0) / 2.0)
+        slowness = min(0.6, self.schedule.slowness + abs(step.hessian - 1.0) / 2.0)
         for _ in range(self.max_rounds):
             rest = self.budget.rest / self.widening
             last = self._noise(geometry, radius, rest) / step.hessian
-            if slowness**2 * step.length <= last or self.budget.rest**2 <= 0.4 * mu**2:
+            least_left = self.schedule.kept_last * noise.cost(whole)
+            if slowness**2 * step.length <= last or noise.cost(self.budget.rest) <= least_left:
                 break
             self.rounds += 1
-            step = yield from self._round(geometry, base, radius, _FURTHER * mu, tails)
+            share = self.schedule.further * whole
+            step = yield from self._round(geometry, base, radius, share, tails)
             base = self._moved(base, step)
         self.rounds += 1
-        share = self.budget.rest * math.sqrt(1.0 - self.spare**2)
+        share = self.budget.rest * noise.part(1.0 - noise.cost(self.spare))
         step = yield from self._round(geometry, base, radius, share, tails)
         value = self._moved(base, step)
         return self._found(value, tails, index, radius, step)
@@ -297,7 +217,6 @@ class Search:
             reason = TOO_FEW
         beyond = tails.beyond(index)
         level = tails.quantile(_BALL_LEVEL, n) + step.length / step.hessian
-        heights = min(max(step.heights / radius, 0.0), 1.0)
         return Found(
             value=None if reason else value,
             reason=reason,
@@ -307,11 +226,11 @@ class Search:
             radius=radius,
             within=min(max(1.0 - beyond / n, 0.0), 1.0),
             noise=step.expected_noise / step.hessian,
-            cut=tails.excess(index) / n,
+            cut=tails.excess(index, self.noise.near, self.noise.significant) / n,
             left=step.length * self._misjudged(step.hessian, beyond),
             sensitivity=self._bound("round", self.geometry) / ROUND_UNIT * radius / n,
-            scale=step.expected_noise / mean_length(self.geometry.dim),
-            spread=radius * math.sqrt(1.0 - heights * heights),
+            scale=step.expected_noise / self.noise.unit_length(self.geometry.dim),
+            spread=self._spread(tails, radius, step),
             level=level,
             blocks=self.blocks,
             rounds=self.rounds,
@@ -328,6 +247,14 @@ class Search:
         counted = 0.0 if n == self.n else self.count[1] / n
         return math.hypot(min(1.0, along), counted)
 
+    def _spread(self, tails: TailCounts, radius: float, step: Round) -> float:
+        """Root mean square of clipped distances: from heights, where the noise tells them."""
+        if self.noise.tells_heights:
+            heights = min(max(step.heights / radius, 0.0), 1.0)
+            return radius * math.sqrt(1.0 - heights * heights)
+        share, dist = tails.shares(self.number)
+        return math.sqrt(float(share @ np.minimum(dist, radius) ** 2))
+
     # ------------------------------------------------------------------ start
 
     def _start(self) -> Asking[FloatArray]:
@@ -335,10 +262,14 @@ class Search:
         manifold = self.geometry.manifold
         start = start_of(manifold)
         if start is not None:
-            noisy, mu = yield from self._ask(Request("start", _START * self.budget.mu))
-            deviation = self._bound("start", self.geometry) / mu
+            wanted = Request("start", self.schedule.start * self.budget.whole)
+            noisy, share = yield from self._ask(wanted)
+            entries = len(noisy) - (0 if start.is_matrix else 1)
+            deviation = self._bound("start", self.geometry) / share
+            deviation *= self.noise.unit_deviation(entries)
             point, signal, size = _core.start_point(manifold.kernels, noisy)
-            self._note(*start.count(noisy, deviation), start.most)
+            if start.is_matrix or self.noise.tells_heights:
+                self._note(*start.count(noisy, deviation), start.most)
             if not signal >= start.least * deviation * math.sqrt(size):
                 raise Stopped(NO_DIRECTION)
             return point
@@ -348,9 +279,10 @@ class Search:
 
     def _start_of_matrices(self) -> Asking[FloatArray]:
         """exp of the median scale; then of means of the logarithms of the diagonal."""
-        noisy, mu = yield from self._ask(Request("scale", _START * self.budget.mu))
+        wanted = Request("scale", self.schedule.start * self.budget.whole)
+        noisy, own = yield from self._ask(wanted)
         bound = self._bound("scale", self.geometry)
-        counts, deviation = counts_of(noisy, bound / mu)
+        counts, deviation = counts_of(noisy, bound / own)
         self._note(float(counts[-1]), float(deviation[-1]) ** 2)
         n = self.number
         if n < _LEAST_SCALE * deviation[-1]:
@@ -362,8 +294,9 @@ class Search:
             flat = log_diagonals(order)
             for _ in range(_FLAT_BLOCKS):
                 tails = yield from self._counts(flat, logs, of_diagonals=True)
-                radius, _ = self._clip_level(flat, tails, self.budget.mu)
-                share = _FLAT * self.budget.mu
+                whole, seen = self.budget.whole, self.noise.least_seen[0]
+                radius, _ = self._clip_level(flat, tails, whole, seen)
+                share = self.schedule.flat * whole
                 step = yield from self._round(flat, logs, radius, share, tails, of_diagonals=True)
                 logs = logs + step.mean
                 if step.length < _FLAT_SETTLED * radius:
@@ -385,40 +318,48 @@ class Search:
     # ------------------------------------------------------------------ sums
 
     def _ask(self, wanted: Request) -> Asking[tuple[FloatArray, float]]:
-        """A noisy sum, and the share of mu that its noise is that of.
+        """A noisy sum, and the share of the budget that its noise is that of.
 
         A void sum has cost its share, and is asked for again with what is left, at most as much.
         """
         while True:
-            mu = self.budget.take(wanted.mu)
-            if mu < _LEAST_SHARE * self.budget.mu:
+            share = self.budget.take(wanted.share)
+            if share < _LEAST_SHARE * self.budget.whole:
                 raise Stopped(VOID)
-            noisy = yield replace(wanted, mu=mu)
+            noisy = yield replace(wanted, share=share)
             if noisy is not None:
-                return noisy, mu / self.widening
+                return noisy, share / self.widening
 
     def _counts(
         self, geometry: Geometry, base: FloatArray, *, of_diagonals: bool = False
     ) -> Asking[TailCounts]:
         """Counts of a block; refuses too few records."""
-        mu = self.budget.mu
-        share = _FIRST_COUNTS
+        whole = self.budget.whole
+        share = self.schedule.first_counts
         if self.n is not None or self._counted:
-            least, most, enough = _COUNTS
-            share = min(most, max(least, enough / max(self.number * mu, 1.0)))
+            least, most, enough = self.schedule.counts
+            enough *= self.noise.count_factor(geometry, self._bound("round", geometry) / ROUND_UNIT)
+            share = min(most, max(least, enough / max(self.number * whole, 1.0)))
         part = 0.4 if of_diagonals else 0.5
-        share = min(share * mu, math.sqrt(part) * self.budget.rest)
+        share = min(share * whole, self.noise.part(part) * self.budget.rest)
         return (yield from self._tail(geometry, base, share, of_diagonals=of_diagonals))
 
     def _tail(
-        self, geometry: Geometry, base: FloatArray, share: float, *, of_diagonals: bool = False
+        self,
+        geometry: Geometry,
+        base: FloatArray,
+        share: float,
+        *,
+        near: float | None = None,
+        of_diagonals: bool = False,
     ) -> Asking[TailCounts]:
-        asked = Request("tail", share, base, of_diagonals=of_diagonals)
-        noisy, mu = yield from self._ask(asked)
-        bound = self._bound("tail", geometry)
-        tails = TailCounts(levels(geometry.largest, geometry.bins), *counts_of(noisy, bound / mu))
+        kind = self.noise.counting
+        level = self.noise.levels(levels(geometry.largest, geometry.bins), near)
+        wanted = Request(kind, share, base, of_diagonals=of_diagonals, levels=level)
+        noisy, own = yield from self._ask(wanted)
+        tails = self.noise.tails(noisy, level, self._bound(kind, geometry), own)
         self._note(*tails.whole)
-        if self.number < _LEAST * tails.deviation[-1]:
+        if self.number < self.noise.least_deviations * tails.deviation[-1]:
             raise Stopped(TOO_FEW)
         return tails
 
@@ -432,11 +373,11 @@ class Search:
         *,
         of_diagonals: bool = False,
     ) -> Asking[Round]:
-        noisy, mu = yield from self._ask(Request("round", share, base, radius, of_diagonals))
+        noisy, own = yield from self._ask(Request("round", share, base, radius, of_diagonals))
         unit = radius / (ROUND_UNIT - 8.0 * geometry.dim)
         n = self.number
         mean = noisy[:-1] * unit / n
-        deviation = self._deviation(geometry, radius, mu)
+        deviation = self._deviation(geometry, radius, own)
         length = math.sqrt(math.fsum(mean * mean))
         if length > radius:
             mean, length = mean * (radius / length), radius
@@ -444,7 +385,8 @@ class Search:
         return Round(
             mean,
             length,
-            self._noise(geometry, radius, mu),
+            self._noise(geometry, radius, own),
+            deviation,
             _hessian(geometry, tails, n, radius, signal),
             float(noisy[-1]) * unit / n,
         )
@@ -459,22 +401,31 @@ class Search:
 
     def _bound(self, kind: Kind, geometry: Geometry) -> float:
         """Bound on what a unit changes in a sum."""
-        return bound_of(kind, geometry, self.replaces, self.moved)
+        return self.noise.bound(kind, geometry, self.replaces, self.moved)
 
-    def _deviation(self, geometry: Geometry, radius: float, mu: float) -> float:
-        """Standard deviation of a coordinate of a mean of clipped logarithms."""
+    def _scale(self, geometry: Geometry, radius: float, share: float) -> float:
+        """Scale of the noise of a mean of clipped logarithms."""
         bound = self._bound("round", geometry)
-        return bound / mu * radius / (ROUND_UNIT - 8.0 * geometry.dim) / self.number
+        return bound / share * radius / (ROUND_UNIT - 8.0 * geometry.dim) / self.number
 
-    def _noise(self, geometry: Geometry, radius: float, mu: float) -> float:
-        """Expected length of the noise of a mean of clipped logarithms."""
-        return self._deviation(geometry, radius, mu) * mean_length(geometry.dim)
+    def _deviation(self, geometry: Geometry, radius: float, share: float) -> float:
+        """Standard deviation of each of its coordinates."""
+        return self._scale(geometry, radius, share) * self.noise.unit_deviation(geometry.dim)
 
-    def _clip_level(self, geometry: Geometry, tails: TailCounts, mu: float) -> tuple[float, int]:
-        """The level beyond which as many records are cut as noise of share mu costs."""
-        bound = self._bound("round", geometry) / ROUND_UNIT * math.sqrt(geometry.dim)
-        bound /= mu / self.widening
-        most = np.maximum(bound, _CLIP_DEVIATIONS * tails.deviation)
+    def _noise(self, geometry: Geometry, radius: float, share: float) -> float:
+        """Its expected length."""
+        return self._scale(geometry, radius, share) * self.noise.unit_length(geometry.dim)
+
+    def _clip_level(
+        self, geometry: Geometry, tails: TailCounts, share: float, seen: float
+    ) -> tuple[float, int]:
+        """The level beyond which as many records are cut as noise of that share costs, or `seen`
+        standard deviations of their count if those are more."""
+        length = self.noise.unit_deviation(geometry.dim) * math.sqrt(geometry.dim)
+        bound = self._bound("round", geometry) / ROUND_UNIT * length
+        bound /= share / self.widening
+        least = np.maximum(tails.deviation, self.noise.far_deviation * tails.deviation.min())
+        most = np.maximum(bound, seen * least)
         index = tails.clip(np.minimum(most, 0.25 * self.number))
         return float(tails.level[index]), index
 
@@ -486,12 +437,10 @@ class Search:
         return point
 
 
-def _is_settled(step: Round, radius: float, dim: int) -> bool:
+def _is_settled(step: Round, short: float, dim: int) -> bool:
     """True if a step is short, or no longer than its noise may be."""
-    noise = step.expected_noise**2 / mean_length(dim) ** 2 * dim
-    return step.length <= _SETTLED * radius or step.length**2 <= noise * (
-        1.0 + 3.0 * math.sqrt(2.0 / dim)
-    )
+    noise = dim * step.deviation**2
+    return step.length <= short or step.length**2 <= noise * (1.0 + 3.0 * math.sqrt(2.0 / dim))
 
 
 def _hessian(
@@ -510,8 +459,3 @@ def _hessian(
     across = radius / np.maximum(dist, radius) * geometry.across(dist)
     mean = float(share @ (cosine * along + (1.0 - cosine) * across))
     return min(max(mean, _HESSIAN[0]), _HESSIAN[1])
-
-
-def mean_length(dim: int) -> float:
-    """E |N|, N standard normal in R^dim."""
-    return math.sqrt(2.0) * math.exp(math.lgamma((dim + 1) / 2) - math.lgamma(dim / 2))

@@ -7,8 +7,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from curvedp._validation import FloatArray
+from curvedp.sums.found import Found
 from curvedp.sums.messages import Request
-from curvedp.sums.search import Found, Search
+from curvedp.sums.search import Search
 
 
 class Steps:
@@ -30,13 +32,13 @@ class Steps:
         self._run = search.run()
         self.request: Request | None = next(self._run)
 
-    def answer(self, total: NDArray[np.int64] | None, missing: float = 0.0) -> None:
+    def answer(self, total: NDArray[np.int64] | FloatArray | None, missing: float = 0.0) -> None:
         """Goes on with a total, or without one where the sum is void.
 
         Parameters
         ----------
-        total : ndarray of int, or None
-            Sum of all noisy answers, modulo 2^64.
+        total : ndarray, or None
+            Sum of all noisy answers, in integers modulo 2^64.
         missing : float
             The part of the records that it is known to lack.
         """
@@ -47,7 +49,7 @@ class Steps:
             self.request, self.found = None, end.value
 
 
-def searched(search: Search, answer: Callable[[Request, int], NDArray[np.int64]]) -> Found:
+def searched(search: Search, answer: Callable[[Request, int], FloatArray]) -> Found:
     """The end of a search with one site, which answers each request by its number."""
     steps, number = Steps(search), 0
     while steps.request is not None:

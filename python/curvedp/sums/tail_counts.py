@@ -23,11 +23,6 @@ UNIT = 2.0**-20
 #: The most that a record adds to a count, entries of columns being rounded.
 MOST_OF_COLUMN = 1.0 + 2.0**-16
 
-#: Counts below so many standard deviations say nothing: within an octave of the clip level, and
-#: farther out, where a run of noise would add up to much more.
-_SIGNIFICANT, _SIGNIFICANT_FAR = 1.5, 3.0
-_NEAR = 8
-
 
 @functools.cache
 def root_entries(bins: int) -> FloatArray:
@@ -91,11 +86,23 @@ class TailCounts:
         """Number of records beyond a level."""
         return float(self.count[index - 1]) if index else 0.0
 
-    def excess(self, index: int) -> float:
-        """Sum of distances beyond a level, up to the first count that tells nothing."""
+    def excess(self, index: int, near: float, significant: tuple[float, float]) -> float:
+        """Sum of distances beyond a level, up to the first count that tells nothing.
+
+        Parameters
+        ----------
+        index : int
+            Of the level.
+        near : float
+            Levels are near up to so many times that one.
+        significant : pair of float
+            Standard deviations below which a count tells nothing: near, and farther out, where a
+            run of noise would add up to much.
+        """
         total = 0.0
         for j in range(index - 1, -1, -1):
-            least = _SIGNIFICANT if index - j <= _NEAR else _SIGNIFICANT_FAR
+            is_far = bool(self.level[j] > 1.01 * near * self.level[index])
+            least = significant[is_far]
             if self.count[j] < least * self.deviation[j]:
                 break
             total += float(self.count[j] * (self.level[j] - self.level[j + 1]))

@@ -147,6 +147,7 @@ mod _core {
         module.add("MOST_OUTSIDE", curvedp_core::groups::MOST_OUTSIDE)?;
         module.add("EXPECTED_SHRINKAGE", curvedp_core::groups::EXPECTED_SHRINKAGE)?;
         module.add("BIAS", curvedp_core::groups::BIAS)?;
+        module.add("COUNT_UNIT", curvedp_core::messages::COUNT_UNIT)?;
         module.add("ROUND_BOUND", curvedp_core::messages::ROUND_BOUND)?;
         module.add("SCALE_BINS", curvedp_core::messages::SCALE_BINS)?;
         module.add("STEPS_PER_SCALE", curvedp_core::law::STEPS_PER_SCALE)?;

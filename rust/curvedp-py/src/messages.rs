@@ -64,6 +64,18 @@ impl MessageSums {
         Ok(PyArray1::from_vec(py, sum))
     }
 
+    /// Units in each bin of distances from `base`, times `COUNT_UNIT`; levels fall.
+    fn histogram<'py>(
+        &mut self,
+        py: Python<'py>,
+        base: PyReadonlyArray1<'py, f64>,
+        levels: PyReadonlyArray1<'py, f64>,
+    ) -> PyResult<Integers<'py>> {
+        let (base, levels) = (row(&base, self.point_size)?, levels.as_slice()?);
+        let sum = run(py, |interrupt| self.inner.histogram(base, levels, interrupt))?;
+        Ok(PyArray1::from_vec(py, sum))
+    }
+
     /// The sum of clipped logarithms at `base`.
     fn round<'py>(
         &mut self,

@@ -5,6 +5,9 @@ use crate::error::Error;
 /// Largest length of the message of a round.
 pub const ROUND_BOUND: i64 = 1 << 24;
 
+/// What a unit adds to a histogram, in all bins together.
+pub const COUNT_UNIT: i64 = 1 << 20;
+
 /// Bins that tail counts have at most.
 const MOST_BINS: usize = 4096;
 

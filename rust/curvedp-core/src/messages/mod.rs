@@ -17,7 +17,7 @@ mod tests;
 use std::ops::Range;
 use std::sync::Arc;
 
-pub use bound::{ROUND_BOUND, square_root_column, tail_bound};
+pub use bound::{COUNT_UNIT, ROUND_BOUND, square_root_column, tail_bound};
 pub use point::start_point;
 pub use scale::SCALE_BINS;
 pub use start::{Columns, Start, StartBound, start_bound};
@@ -93,11 +93,34 @@ impl MessageSums {
             .map(|j| largest * (-((j % 4) as f64) / 4.0).exp2() * (-((j / 4) as f64)).exp2())
             .collect();
         self.log_at(base, interrupt)?;
-        self.columns(bins, interrupt, |i| {
-            let dist = norm(self.log(i));
-            let above = grid.partition_point(|y| dist <= *y);
-            dist.is_finite().then(|| above.saturating_sub(1))
-        })
+        self.columns(bins, interrupt, |i| self.bin(i, &grid))
+    }
+
+    /// Units in each bin of distances from `base`, times [`COUNT_UNIT`]: bin j holds distances t of
+    /// levels[j+1] < t <= levels[j], the first those beyond, the last those below. Levels fall.
+    pub fn histogram(
+        &mut self,
+        base: &[f64],
+        levels: &[f64],
+        interrupt: Interrupt,
+    ) -> Result<Vec<i64>, Error> {
+        let bins = levels.len();
+        square_root_column(bins)?; // as many bins as columns may have
+        levels.iter().try_for_each(|level| require_positive("levels", *level))?;
+        self.log_at(base, interrupt)?;
+        let limit = Limit { square: i128::from(COUNT_UNIT * COUNT_UNIT), once: bins };
+        let index = |i| if self.is_point(i) { self.bin(i, levels) } else { None };
+        if self.units.is_some() {
+            return self.sum(&limit, bins, interrupt, |i, out| {
+                let Some(index) = index(i) else { return false };
+                out.fill(0);
+                out[index] = COUNT_UNIT;
+                true
+            });
+        }
+        limit.admit(self.count)?;
+        let counts = self.counts(bins, interrupt, index)?;
+        Ok(counts.iter().map(|count| count * COUNT_UNIT).collect())
     }
 
     /// Logarithms at `base`, cut to length `radius` and in units of radius/(2^24 - 8 d), and one more entry that makes
@@ -150,6 +173,13 @@ impl MessageSums {
     fn log(&self, i: usize) -> &[f64] {
         let dim = self.manifold.dim();
         &self.logs[i * dim..(i + 1) * dim]
+    }
+
+    /// The bin of record i, see [`Self::histogram`]; None where it has no logarithm.
+    fn bin(&self, i: usize, levels: &[f64]) -> Option<usize> {
+        let dist = norm(self.log(i));
+        let above = levels.partition_point(|y| dist <= *y);
+        dist.is_finite().then(|| above.saturating_sub(1))
     }
 
     /// Takes the logarithms at a base point, unless those there were the last.
@@ -242,21 +272,31 @@ impl MessageSums {
         }
         // without units the sum is the matrix times the numbers of records in the bins
         limit.admit(self.count)?;
+        let mut total = vec![0; bins];
+        for (j, count) in self.counts(bins, interrupt, index)?.iter().enumerate() {
+            total[j..].iter_mut().zip(&column).for_each(|(sum, entry)| *sum += count * entry);
+        }
+        Ok(total)
+    }
+
+    /// Numbers of records in the bins, without units.
+    fn counts(
+        &self,
+        bins: usize,
+        interrupt: Interrupt,
+        bin: impl Fn(usize) -> Option<usize> + Sync,
+    ) -> Result<Vec<i64>, Error> {
         let (records, at_once) = self.pieces();
         let counts = map(records.div_ceil(at_once), interrupt, |piece| {
             let mut counts = vec![0_i64; bins];
             for i in piece * at_once..((piece + 1) * at_once).min(records) {
-                if let Some(index) = index(i) {
+                if let Some(index) = bin(i) {
                     counts[index] += 1;
                 }
             }
             counts
         })?;
-        let mut total = vec![0; bins];
-        for (j, count) in total_of(counts, bins).iter().enumerate() {
-            total[j..].iter_mut().zip(&column).for_each(|(sum, entry)| *sum += count * entry);
-        }
-        Ok(total)
+        Ok(total_of(counts, bins))
     }
 }
 

@@ -131,3 +131,31 @@ fn logarithms_of_the_last_base_are_kept_and_those_of_another_are_not() {
     line.round(&[1.0], 1.0, &never).unwrap();
     assert_eq!(line.round(&[0.0], 1.0, &never).unwrap()[0], (ROUND_BOUND - 8) / 2);
 }
+
+#[test]
+fn histograms_count_what_tail_counts_do() {
+    let records: Vec<f64> = (0..60).map(|i| f64::from(i * i % 61) * 0.07).collect();
+    let mut line = sums("euclidean", 1, 0.0, &records);
+    let levels: Vec<f64> = (0..9).map(|j| 2.0 * (-f64::from(j) / 4.0).exp2()).collect();
+    let histogram = line.histogram(&[0.4], &levels, &never).unwrap();
+    let column = square_root_column(9).unwrap();
+    let mut tail = vec![0; 9];
+    for (j, sum) in histogram.iter().enumerate() {
+        assert_eq!(sum % COUNT_UNIT, 0);
+        tail[j..].iter_mut().zip(&column).for_each(|(t, b)| *t += sum / COUNT_UNIT * b);
+    }
+    assert_eq!(tail, line.tail(&[0.4], 2.0, 9, &never).unwrap());
+    assert_eq!(histogram.iter().sum::<i64>(), 60 * COUNT_UNIT);
+    assert!(line.histogram(&[0.4], &[], &never).is_err());
+    assert!(line.histogram(&[0.4], &[1.0, f64::NAN], &never).is_err());
+}
+
+#[test]
+fn a_unit_adds_one_to_a_histogram_however_its_records_lie() {
+    let manifold: Arc<dyn Manifold> = build("euclidean", 1, 0.0).unwrap().into();
+    let (records, ends) = ([0.1, 3.0, 9.0, f64::NAN, 0.1], Some(vec![0, 3, 5]));
+    let mut units = MessageSums::new(manifold, &records, ends, &never).unwrap();
+    let histogram = units.histogram(&[0.0], &[4.0, 1.0], &never).unwrap();
+    // thirds are rounded towards zero; a record that is no point counts in no bin
+    assert_eq!(histogram, [2 * COUNT_UNIT / 3, COUNT_UNIT / 3 + COUNT_UNIT / 2]);
+}

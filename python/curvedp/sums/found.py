@@ -1,0 +1,102 @@
+"""The results of a search: a round, the end, and reasons that there is none."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from curvedp._validation import FloatArray
+
+#: Why nothing was found: reasons are functions of released numbers.
+NO_DIRECTION = "the records have no common direction, or are too few to show one"
+TOO_FEW = "there are too few records for this guarantee"
+SPREAD_OUT = "the records lie as far apart as if they were uniform"
+OUT_OF_RANGE = "the mean lies beyond what doubles hold"
+NOT_SHOWN = "the key of the group is not shown"
+TOO_CURVED = "the records surround the point from all sides: no mean stands out"
+VOID = "too few sites answered, and nothing is left to ask again"
+
+
+@dataclass(frozen=True)
+class Round:
+    """A round of clipped logarithms.
+
+    Attributes
+    ----------
+    mean : ndarray, shape (dim,)
+        Of the clipped logarithms, cut to the clip level.
+    length : float
+        Of `mean`.
+    expected_noise, deviation : float
+        Expected length of its noise, and the standard deviation of each coordinate.
+    hessian : float
+        By which the step is divided.
+    heights : float
+        Mean of sqrt(R^2 - t^2), t the clipped distances; 0 where the noise does not tell it.
+    """
+
+    mean: FloatArray
+    length: float
+    expected_noise: float
+    deviation: float
+    hessian: float
+    heights: float
+
+
+@dataclass(frozen=True)
+class Found:
+    """The end of a search.
+
+    Attributes
+    ----------
+    value : ndarray or None
+        The mean; None if none was found.
+    reason : str or None
+        Why none was found.
+    spent : float
+        mu or epsilon of all sums that were asked for.
+    count, count_deviation : float
+        Number of records that are points, and the standard deviation of its noise.
+    radius : float
+        Clip level of the last round.
+    within : float
+        Share of the records within it.
+    noise, cut : float
+        Expected length of the noise, and mean excess over the clip level.
+    left : float
+        Length that the last step leaves, as a step of a descent with an approximate Hessian does.
+    sensitivity, scale : float
+        What a unit changes in the last mean of logarithms, and the noise of each coordinate.
+    spread : float
+        Root mean square of clipped distances, on average over equal ones.
+    level : float
+        Distance of the mean within which .95 of the records lie.
+    blocks, rounds : int
+    """
+
+    value: FloatArray | None
+    reason: str | None
+    spent: float
+    count: float
+    count_deviation: float
+    radius: float = math.nan
+    within: float = math.nan
+    noise: float = math.nan
+    cut: float = math.nan
+    left: float = 0.0
+    sensitivity: float = math.nan
+    scale: float = math.nan
+    spread: float = math.nan
+    level: float = math.inf
+    blocks: int = 0
+    rounds: int = 0
+
+    @property
+    def expected_error(self) -> float:
+        """Expected distance from the mean of the records: noise, half as much again as the cut, and
+        what the last step leaves."""
+        return math.hypot(self.noise, 1.5 * self.cut, self.left)
+
+
+class Stopped(Exception):
+    """The search ends without a mean."""
