@@ -202,10 +202,10 @@ def test_one_more_makes_the_round_void_and_it_is_paid_and_asked_again() -> None:
     )
     assert (release.found, release.void_rounds, release.rounds_asked) == (True, 1, len(plans))
     first, again = plans[1], plans[2]
-    assert (first.request.kind, first.request.mu) == (again.request.kind, again.request.mu)
+    assert (first.request.kind, first.request.share) == (again.request.kind, again.request.share)
     assert (first.round, again.round, first.run) == (1, 2, again.run)
     assert np.array_equal(first.request.base, again.request.base)
-    answered = sum(own.request.mu**2 for own in plans)
+    answered = sum(own.request.share**2 for own in plans)
     assert answered <= PROTECTED.mu**2 * (1 + 1e-12)
     assert answered == pytest.approx(PROTECTED.mu**2, rel=1e-9)  # the last takes what is left
     # who stayed away has spent less: the void round told nothing of its records
@@ -254,8 +254,8 @@ def _changed(plan: bytes, **fields: Any) -> bytes:
         {"sites": 5},
         {"dropouts": 2},
         {"bound": 2.0**23},
-        {"mu": 2.000001},
-        {"mu": 1e-13},
+        {"share": 2.000001},
+        {"share": 1e-13},
         {"kind": "scale"},
         {"kind": "tail"},
         {"kind": "round", "radius": 1.0},
