@@ -77,8 +77,8 @@ def ball_options(command: Command) -> Command:
         click.option(
             "--radius",
             type=float,
-            help="Radius of the public ball, a distance. A mean needs no ball, with --epsilon alone "
-            "up to dimension 3: leave --center and --radius out.",
+            help="Radius of the public ball, a distance. A mean needs no ball, with --epsilon "
+            "alone up to dimension 3: leave --center and --radius out.",
         ),
         click.option(
             "--manifold",
