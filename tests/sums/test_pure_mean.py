@@ -175,6 +175,13 @@ def test_records_without_a_mean_have_none(kind: str, neighbours: str) -> None:
         assert release.reason in release.report().replace("\n                ", " ")
 
 
+def test_a_public_clip_level_is_used() -> None:
+    mean = cdp.LocatedMean(clip=0.7, max_rounds=0)
+    release = cdp.release(mean, _records("sphere:2", 3000), SPHERE, cdp.PureDP(1.0), seed=1)
+    assert release.found
+    assert release.clip_level == 0.7
+
+
 def test_half_of_the_noise_is_for_the_relation() -> None:
     records = _records("sphere:2", 8000)
     add, replace = (
