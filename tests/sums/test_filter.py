@@ -46,3 +46,15 @@ def test_shares_that_are_rounded_to_nearest_exceed_the_whole() -> None:
         budget = Filter(mu)
         assert _square([budget.take(first), budget.take(budget.rest)]) <= 1
     assert over > 50
+
+
+@given(st.floats(1e-3, 1e3), shares)
+def test_pure_shares_add_up_to_no_more_than_the_whole(whole: float, wished: list[float]) -> None:
+    budget = Filter(whole, power=1)
+    taken = [budget.take(own * whole) for own in wished]
+    taken.append(budget.take(budget.rest))
+    total = sum((Fraction(own) for own in taken), Fraction(0))
+    assert total <= Fraction(whole)
+    assert Fraction(math.nextafter(budget.rest, math.inf)) + total > Fraction(whole)
+    assert Fraction(budget.spent) >= total or budget.spent == whole
+    assert budget.spent <= whole

@@ -254,6 +254,23 @@ def test_the_lattice_of_matrices_is_as_wide_as_its_norm() -> None:
     assert np.linalg.norm(off * 1449.0 / 1024.0) > start.bounds[0]  # unpaid without the factor
 
 
+@pytest.mark.parametrize("spec", ["sphere:1", "sphere:3", "torus:3", "so:3", "unitary:1"])
+def test_vectors_are_paid_for_without_their_constant(spec: str) -> None:
+    manifold = as_manifold(spec)
+    start = start_of(manifold)
+    assert start is not None
+    geometry = RecordSums(manifold, manifold.random_point(2, rng=0), None).geometry
+    longest = Fraction(start.bounds[0]) ** 2 - Fraction(start.unit) ** 2  # of vectors, squared
+    add, replace = (PureNoise(1.0).bound("start", geometry, own) for own in (False, True))
+    assert replace == 2.0 * add
+    assert Fraction(add) ** 2 >= longest * (1 - Fraction(1, 2**48))
+    assert add < start.bounds[0]
+    for point in manifold.random_point(50, rng=1):
+        total = RecordSums(manifold, point[None], None).answer(Request("start", 1.0))
+        assert total[-1] == start.unit
+        assert sum(int(entry) ** 2 for entry in total[:-1]) <= longest
+
+
 def test_noise_has_the_length_and_deviation_that_plans_say() -> None:
     request, noise = Request("round", 1.0, np.zeros(3), 1.0), PureNoise(1.0)
     rows = []

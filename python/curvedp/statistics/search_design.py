@@ -56,11 +56,10 @@ class SearchDesign:
 def way_of_call(call: Call) -> Way:
     """The guarantee that implies the call's, of the same relation: Gaussian but for a pure call."""
     whole = call.guarantee
-    if isinstance(whole, PureDP):
-        return whole
+    wanted = PureDP if isinstance(whole, PureDP) else GDP
     for way in ways_to_meet(replace(whole, neighbours="replace")):  # type: ignore[type-var]
-        if isinstance(way, GDP):
-            return GDP(way.mu, neighbours=whole.neighbours)
+        if isinstance(way, wanted):
+            return replace(way, neighbours=whole.neighbours)
     raise ValueError(
         f"without a ball there is no mean under {type(call.guarantee).__name__}: use GDP, ZCDP, "
         "ApproxDP or PureDP, or give a public ball"
