@@ -24,8 +24,9 @@ from curvedp.errors import (
 )
 from curvedp.privacy.base import with_relation
 from curvedp.privacy.record_count import RecordCount
-from curvedp.statistics.call import Call, Statistic
+from curvedp.statistics.call import Call
 from curvedp.statistics.count_plan import CountPlan
+from curvedp.statistics.statistic import Statistic
 from curvedp.statistics.unknown_n import _with_designs
 from curvedp.statistics.with_counts import UNCOUNTED
 from unit_twin import outcome

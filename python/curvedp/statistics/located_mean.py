@@ -24,10 +24,11 @@ from curvedp.privacy import GDP, ApproxDP, Release
 from curvedp.privacy.base import Neighbours
 from curvedp.privacy.conversion import round_up
 from curvedp.privacy.release import percent
-from curvedp.statistics.call import Call, Statistic
+from curvedp.statistics.call import Call
 from curvedp.statistics.group import EachGroup, Group
 from curvedp.statistics.paid import Paid
 from curvedp.statistics.releases import NOISE_COLUMNS, NoiseLaw, Releases
+from curvedp.statistics.statistic import Statistic
 from curvedp.sums.geometry import geometry_of
 from curvedp.sums.messages import start_of
 from curvedp.sums.records import RecordSums, searched

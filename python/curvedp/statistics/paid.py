@@ -18,12 +18,7 @@ from curvedp.privacy import GDP, Guarantee, PureDP, Unproved
 from curvedp.privacy.coverage import Coverage
 from curvedp.privacy.provenance import Provenance
 from curvedp.statistics.base_point import GivenPoints
-from curvedp.statistics.call import (
-    Call,
-    Designs,
-    Report,
-    Statistic,
-)
+from curvedp.statistics.call import Call, Designs, Report
 from curvedp.statistics.coverage import Tally, Weights, categories, weights_of, whole_weights
 from curvedp.statistics.design import Design
 from curvedp.statistics.grouping import (
@@ -37,6 +32,7 @@ from curvedp.statistics.public_time import (
     slow_records,
 )
 from curvedp.statistics.releases import NoiseLaw, Releases
+from curvedp.statistics.statistic import Statistic
 from curvedp.statistics.units import one_record_each
 
 

@@ -25,8 +25,6 @@ from curvedp.statistics.call import (
     Call,
     CallOptions,
     Progress,
-    Result,
-    Statistic,
     UnitOptions,
     as_balls,
     check_timing,
@@ -38,6 +36,7 @@ from curvedp.statistics.paid import Paid
 from curvedp.statistics.protected_groups import grouped, keys_are_private
 from curvedp.statistics.public_time import KINDS, Timing, at_public_time
 from curvedp.statistics.releases import Releases
+from curvedp.statistics.statistic import Result, Statistic
 from curvedp.statistics.unknown_n import release_counted
 
 

@@ -23,7 +23,8 @@ from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.record_count import RecordCount
 from curvedp.privacy.release import unproved_text
 from curvedp.privacy.statement import Statement
-from curvedp.statistics.call import Call, Result, composed
+from curvedp.statistics.call import Call, composed
+from curvedp.statistics.statistic import Result
 
 #: Head of the table of a report.
 _COLUMNS = ("group", "n", "value", "expected error")

@@ -31,7 +31,6 @@ from curvedp.statistics.call import (
     Call,
     Designs,
     Progress,
-    Statistic,
     as_balls,
     check_timing,
     composed,
@@ -45,6 +44,7 @@ from curvedp.statistics.paid import Paid
 from curvedp.statistics.protected_groups import grouped, keys_are_private
 from curvedp.statistics.public_time import Timing
 from curvedp.statistics.resize import Selection
+from curvedp.statistics.statistic import Statistic
 from curvedp.statistics.with_counts import UNCOUNTED, with_counts
 
 #: Probability with which a statement about a population is made of more records than there are.
