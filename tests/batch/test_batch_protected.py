@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import re
 import shutil
@@ -169,6 +170,33 @@ def test_all_records_of_a_table_or_a_file_are_one_data_set(tmp_path):
         assert found.count.value < 60
         assert release(empty, keys=["a"]).table.column("count")[0].as_py() < 60
         assert release(empty, SECRET).table.num_rows == 0
+
+
+KEYS_OF = [
+    (pa.bool_(), False, True),
+    (pa.date32(), dt.date(2020, 1, 1), dt.date(2021, 1, 1)),
+    (pa.timestamp("us", "UTC"), dt.datetime(2020, 1, 1, tzinfo=dt.UTC), dt.datetime.now(dt.UTC)),
+    (pa.binary(), b"a", b"b"),
+    (pa.binary(2), b"aa", b"bb"),
+    (pa.large_string(), "a", "b"),
+    (pa.uint64(), 1, 2**63 + 5),
+]
+
+
+@pytest.mark.parametrize("kind", KEYS_OF, ids=lambda kind: str(kind[0]))
+@pytest.mark.parametrize("is_public", [True, False])
+def test_keys_of_every_type_are_matched(kind, is_public):
+    """Missing ones, and half of two columns, are in no group."""
+    own, *both = kind
+    values = [*both * 200, None]
+    data = table({"a": 401}).append_column("key", pa.array(values, own))
+    how = {"keys": [(both[1], "a"), (both[0], "a")]} if is_public else {}
+    found = release(data, PUBLIC if is_public else SECRET, by=["key", "site"], n_guess=200, **how)
+    assert found.table.column("key").to_pylist() == both
+    assert all(abs(count - 200) < 60 for count in found.table.column("count").to_pylist())
+    encoded = data.set_column(5, "key", data.column("key").dictionary_encode())
+    again = release(encoded, SECRET, by="key", n_guess=200)
+    assert again.table.column("key").to_pylist() == both
 
 
 # -------------------------------------------------------------------- where secret keys may show
