@@ -250,9 +250,10 @@ def _later(made: Provenance) -> str:
 def _composition(release: Any) -> str:
     parts = ", ".join(f"{part.statistic} {part.guarantee}" for part in release.parts)
     whole = f"The stages ({parts}) compose to {release.guarantee}." if parts else "One mechanism."
-    if "public-groups" in release.assumptions:
+    if {"public-groups", "public-keys"} & release.assumptions:
+        keys = "" if "public-groups" in release.assumptions else "their keys "
         whole += (
-            " Groups are disjoint and public: for a unit in one of them the releases of all "
+            f" Groups are disjoint and {keys}public: for a unit in one of them the releases of all "
             "compose in parallel, for a unit in several those of its groups add up."
         )
     return whole

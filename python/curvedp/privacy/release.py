@@ -69,6 +69,10 @@ ASSUMPTIONS = {
         "Results for disjoint groups are counted in parallel; this holds only if the group of each "
         "record is public or fixed before the data were seen."
     ),
+    "public-keys": (
+        "The keys of the groups were chosen without a look at the records; which of them a record "
+        "has is a property of that record alone, and is protected."
+    ),
     "groups-by-record": (
         "Which group a record belongs to is a property of that record alone; groups of few records "
         "are not shown, but for the probability delta."
@@ -419,7 +423,7 @@ class Release:
             accuracy=self._accuracy(),
             by_name=self.units_by_name,
             records_per_unit=self.records_per_unit,
-            grouped=bool({"public-groups", "groups-by-record"} & self.assumptions),
+            grouped=bool({"public-groups", "public-keys", "groups-by-record"} & self.assumptions),
             private_keys="groups-by-record" in self.assumptions,
             steady=self.provenance is not None and self.provenance.steady,
             local=self.is_local,

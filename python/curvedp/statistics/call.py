@@ -99,6 +99,8 @@ class Call:
         Most records that one unit contributes to a group, and most groups to which it contributes.
     skip_small : bool
         True if groups that are too small are left out instead of refused.
+    public_keys : bool
+        True if the groups' keys are public and which record has which is protected.
     private_keys : bool
         True if which groups there are is protected, too.
     counting : Counting or None
@@ -111,6 +113,7 @@ class Call:
     records_per_unit: int = 1
     groups_per_unit: int = 1
     skip_small: bool = False
+    public_keys: bool = False
     private_keys: bool = False
     counting: Counting | None = None
 

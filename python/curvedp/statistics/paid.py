@@ -130,6 +130,8 @@ class Paid:
         """The same of noise that is drawn in exact arithmetic, or not."""
         idealized = set() if is_exact else {"idealized-sampling"}
         grouped = {"public-groups"} if self.is_grouped else set()
+        if self.call.public_keys:
+            grouped = {"public-keys"}
         if self.call.private_keys:
             grouped = {"groups-by-record"}
         seeded = {"seeded"} if self.seed is not None else set()

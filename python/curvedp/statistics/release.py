@@ -146,6 +146,7 @@ def release_read(
         records_per_unit=as_count(records_per_unit, "records_per_unit"),
         groups_per_unit=as_count(groups_per_unit, "groups_per_unit"),
         skip_small=bool(skip_small),
+        public_keys=keys is not None,
         private_keys=keys_are_private(guarantee, keys, groups),
     )
     check_timing(timing, progress)

@@ -153,6 +153,7 @@ def release_of_rows(
         records_per_unit=k,
         groups_per_unit=as_count(groups_per_unit, "groups_per_unit"),
         skip_small=True,
+        public_keys=keys is not None,
         private_keys=private_keys,
     )
     if call.statistic.given_points(call, range(1)) is not None:
