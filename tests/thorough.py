@@ -255,9 +255,7 @@ KEPT: dict[str, dict[str, str | None]] = {
         ),
         "test_data_dependent_radius_is_flagged": "sphere",
         "test_mechanism_keeps_its_claim": "^(?!RiemannianLaplace-spd|RiemannianGaussian-kendall)",
-        "test_release_that_claims_a_tenth_of_what_it_spends_is_flagged": None,
         "test_short_markov_chain_is_flagged_and_a_long_one_is_not": None,
-        "test_whole_release_keeps_its_claim": None,
     },
     "mechanisms/test_noise_chains.py": {
         "test_chains_on_matrices_do_not_tell_a_matrix_from_its_inverse": "^spd:2",

@@ -129,12 +129,12 @@ def as_points(value: ArrayLike, point_shape: tuple[int, ...], name: str) -> Floa
     return array
 
 
-def as_values(value: ArrayLike, name: str = "values") -> FloatArray:
-    """Float64 array of n >= 1 numbers, shape (n,)."""
+def as_values(value: ArrayLike, name: str = "values", *, least: int = 1) -> FloatArray:
+    """Float64 array of n >= least numbers, shape (n,); least is 0 or 1."""
     array = as_float_array(value, name)
     if array.ndim != 1:
         raise ValueError(f"{name} must have shape (n,), got {array.shape}")
-    if len(array) == 0:
+    if len(array) < least:
         raise ValueError(f"{name} is empty: a data set needs at least one record")
     return array
 

@@ -337,3 +337,50 @@ def test_an_interrupted_batch_is_resumed(source, tmp_path):
     assert result.exit_code == 0, result.output
     assert pq.read_table(out).num_rows == 40
     assert not folder.exists()
+
+
+# ----------------------------------------------------------------- who is there is protected
+
+
+def protected(source, out, *arguments):
+    """A batch by site alone, of persons that are added or removed."""
+    options = [*OPTIONS[2:], "--by", "site", "--center", "identity", "--neighbours", "add-remove"]
+    return run("batch", source, *options, "--n-guess", "100", "--out", out, *arguments)
+
+
+def test_public_keys_are_given_and_secret_ones_are_not(source, tmp_path):
+    keys, ledger = tmp_path / "keys.parquet", tmp_path / "ledger"
+    pq.write_table(pa.table({"site": ["s3", "s1", "nobody"]}), keys)
+    result = protected(
+        source,
+        tmp_path / "out.parquet",
+        *("--mu", "3", "--keys", keys, "--ledger", ledger),
+        *("--ledger-budget", "mu=9"),
+    )
+    assert result.exit_code == 0, result.output
+    assert "3 releases written to" in result.stdout
+    table = pq.read_table(tmp_path / "out.parquet")
+    assert table.column("site").to_pylist() == ["nobody", "s1", "s3"]
+    assert abs(table.column("count")[0].as_py()) < 60
+    secret = protected(source, tmp_path / "more", "--epsilon", "6", "--delta", "1e-9")
+    assert secret.exit_code == 0, secret.output
+    assert "So is which groups there are" in " ".join(secret.stdout.split())
+    manifest = json.loads((tmp_path / "more" / "_manifest.json").read_text())
+    assert manifest["records"] is None
+
+
+def test_what_would_show_groups_is_refused(source, tmp_path):
+    out = tmp_path / "out.parquet"
+    for extra, said in (
+        (("--dry-run",), "--dry-run is not served"),
+        (("--log", "-"), "--log is not served"),
+        (("--workers", "2"), "--workers is not served"),
+        (("--public-keys",), "public_keys is not served"),
+        (("--secret", tmp_path / "secret"), "secret is not served"),
+        ((), "give keys"),
+    ):
+        result = protected(source, out, "--mu", "3", *extra)
+        assert result.exit_code != 0
+        assert said in " ".join(result.output.split())
+    assert_fails(batch(source, out, "--n-guess", "9"), 2, "are for --neighbours add-remove")
+    assert not out.exists()

@@ -271,7 +271,7 @@ def test_a_statistic_is_refused_before_the_ledger_is_asked():
     ball = cdp.Ball("euclidean:1", [0.0], 1.0)
     for budget in (GDP(2.0), GDP(2.0, neighbours=ADD)):
         ledger = Ledger(budget)
-        with pytest.raises(ConversionError, match="cannot be met"):
+        with pytest.raises(TypeError, match="n_guess is needed"):
             cdp.confidence_region(np.zeros((9, 1)), ball, GDP(1.0, neighbours=ADD), ledger=ledger)
         assert ledger.spent is None
     with pytest.raises(ConversionError, match="says nothing"):

@@ -19,9 +19,9 @@ from curvedp.privacy import Guarantee, Unproved
 from curvedp.statistics import Statistic
 from curvedp.statistics.beside import check_statistic
 from curvedp.statistics.call import Call, CoverageOption, Designs
+from curvedp.statistics.counting import check_coverage, counted
 from curvedp.statistics.moments import Moment
 from curvedp.statistics.paid import COUNT_COLUMNS
-from curvedp.statistics.release import check_coverage, counted
 
 __all__ = [
     "REFUSAL",

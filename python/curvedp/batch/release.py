@@ -30,7 +30,8 @@ from curvedp.privacy.base import adds_or_removes
 from curvedp.statistics import Mean, Statistic
 from curvedp.statistics.beside import check_statistic
 from curvedp.statistics.call import Call, CoverageOption, Progress, reporter
-from curvedp.statistics.release import release_read, warn_of_coverage
+from curvedp.statistics.counting import warn_of_coverage
+from curvedp.statistics.release import release_read
 
 __all__ = ["release"]
 

@@ -35,8 +35,8 @@ from curvedp.privacy.release import unproved_text
 from curvedp.privacy.secret import fingerprint_of
 from curvedp.privacy.statement import Statement
 from curvedp.statistics.call import Designs, Report
-from curvedp.statistics.grouping import Offsets, most_groups, refuse_many_groups
-from curvedp.statistics.release import counted, numbers_of
+from curvedp.statistics.counting import counted
+from curvedp.statistics.grouping import Offsets, most_groups, numbers_of, refuse_many_groups
 from curvedp.statistics.tables import releases_table
 
 __all__ = ["BatchReleases", "release_table"]

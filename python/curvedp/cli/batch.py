@@ -25,6 +25,7 @@ from curvedp.cli.options import (
     coverage_option,
     ledger_options,
     mechanism_option,
+    relation_options,
     units_option,
 )
 from curvedp.cli.output import kept_in
@@ -32,6 +33,7 @@ from curvedp.cli.parameters import open_ledger, parse_ball, parse_guarantee, par
 from curvedp.cli.tables import FileError
 from curvedp.errors import MissingExtraError
 from curvedp.privacy import Ledger, NoiseSecret
+from curvedp.privacy.base import Neighbours, with_relation
 from curvedp.privacy.release import limits_of_error
 from curvedp.statistics import Statistic
 from curvedp.statistics.schedule import SCHEDULES
@@ -125,6 +127,14 @@ _WORDS = (
 )
 @click.option("--n-steps", type=int, help="Of a logistic regression: steps of its descent.")
 @units_option
+@relation_options
+@click.option(
+    "--keys",
+    type=click.Path(dir_okay=False, exists=True, path_type=Path),
+    help="With --neighbours add-remove: Parquet file with the public keys of all groups that shall "
+    "be released, in columns of the same names. Without it keys are secret, which needs --delta: "
+    "groups with enough records are shown.",
+)
 @click.option(
     "--x-range",
     nargs=2,
@@ -231,6 +241,9 @@ def batch(
     classes: str | None,
     n_steps: int | None,
     units: str | None,
+    neighbours: Neighbours,
+    n_guess: int | None,
+    keys: Path | None,
     x_range: tuple[float, float] | None,
     v_max: float | None,
     public_keys: bool,
@@ -268,16 +281,19 @@ def batch(
     if coverage_each and coverage is not None:
         raise click.UsageError("give --coverage-each or --coverage or --no-coverage, not several")
     try:
-        from curvedp.batch.folder import folder_of
-        from curvedp.batch.output import output_of
         from curvedp.batch.parameters import REFUSAL, BatchParameters, statistic_named
+        from curvedp.batch.parquet import all_rows
+        from curvedp.batch.release import release
         from curvedp.batch.run import release_all, run
         from curvedp.batch.tables import BatchReleases
         from curvedp.batch.upload import place_of
     except MissingExtraError as error:
         raise click.UsageError(str(error)) from error
-    if not public_keys:
+    protected = neighbours == "add-remove"
+    if not protected and not public_keys:
         raise click.UsageError(REFUSAL)
+    if not protected and (keys is not None or n_guess is not None):
+        raise click.UsageError("--keys and --n-guess are for --neighbours add-remove")
     own = _statistic(
         statistic_named(statistic),
         mechanism=mechanism,
@@ -299,22 +315,41 @@ def batch(
         classes=_classes(classes, source, labels),
         n_steps=n_steps,
     )
-    parameters = BatchParameters.check(
-        own,
-        by=_names(by),
-        points=_names(points),
-        ball=parse_ball(manifold, center, radius),
-        guarantee=parse_guarantee(epsilon, delta, rho, mu),
-        public_keys=public_keys,
-        records_per_unit=records_per_unit,
-        groups_per_unit=groups_per_unit,
-        skip_small=skip_small,
-        covariate=covariate,
-        labels=labels,
-        units=units,
-        coverage="each" if coverage_each else coverage,
-    )
     console = Console(soft_wrap=True, highlight=False)
+    common: dict[str, Any] = {
+        "by": _names(by),
+        "points": _names(points),
+        "ball": parse_ball(manifold, center, radius),
+        "guarantee": with_relation(parse_guarantee(epsilon, delta, rho, mu), neighbours),
+        "public_keys": public_keys,
+        "records_per_unit": records_per_unit,
+        "groups_per_unit": groups_per_unit,
+        "skip_small": skip_small,
+        "covariate": covariate,
+        "labels": labels,
+        "units": units,
+        "coverage": "each" if coverage_each else coverage,
+    }
+    if protected:
+        _refuse_with_protected_keys(
+            dry_run=dry_run, log=log, workers=workers, scheduler=scheduler, stage=stage
+        )
+        with open_ledger(ledger, ledger_budget, ledger_data, ledger_unit) as book:
+            found = release(
+                own,
+                source,
+                **common,
+                keys=None if keys is None else all_rows(keys, common["by"]),
+                n_guess=n_guess,
+                out=out,
+                ledger=book,
+                secret=secret,
+                chunk_rows=chunk_rows,
+                resume=resume,
+            )
+        _print_done(console, found, out)
+        return
+    parameters = BatchParameters.check(own, **common)
     if dry_run:
         # a ledger that does not exist yet is not created by a dry run
         existing = ledger if ledger is not None and ledger.exists() else None
@@ -328,27 +363,43 @@ def batch(
         _logged(log, log_json),
         open_ledger(ledger, ledger_budget, ledger_data, ledger_unit) as book,
         _bar() as report,
-        _release_on(workers, scheduler, release_all) as release,
+        _release_on(workers, scheduler, release_all) as release_chunks,
     ):
         described = run(
             source,
             out,
             stage,
             parameters,
-            release,
+            release_chunks,
             ledger=book,
             secret=secret,
             chunk_rows=chunk_rows,
             resume=resume,
             progress=report,
         )
+    done = BatchReleases(described, path=place_of(out, stage)[0])
+    _print_done(console, done, out, is_local=stage is None)
+
+
+def _refuse_with_protected_keys(**given: object) -> None:
+    """Refuses options that would show groups, or that need chunks."""
+    for name, own in given.items():
+        if own is not None and own is not False:
+            option = name.replace("_", "-")
+            raise click.UsageError(f"--{option} is not served with --neighbours add-remove")
+
+
+def _print_done(console: Console, done: Any, out: str, *, is_local: bool = True) -> None:
+    """Report and places of a result that is written."""
+    from curvedp.batch.folder import folder_of
+    from curvedp.batch.output import output_of
+
     with kept_in(public_name(out)):
-        done = BatchReleases(described, path=place_of(out, stage)[0])
         console.print(done.report(), markup=False)
-        released = described["groups"] - described["groups_skipped"]
+        released = done.manifest["groups"] - done.manifest["groups_skipped"]
         written = f"{released} releases written to {public_name(out)}"
         console.print(written, markup=False, soft_wrap=True)
-        if stage is None:
+        if is_local:
             place = output_of(Path(out), folder_of(Path(out)), "").manifest
             console.print(f"Manifest written to {place}", markup=False, soft_wrap=True)
 

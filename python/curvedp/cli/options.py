@@ -121,15 +121,14 @@ def units_option(command: Command) -> Command:
     )(command)
 
 
-def data_options(command: Command) -> Command:
-    """Options for the place of the records in their file."""
+def relation_options(command: Command) -> Command:
+    """Options for what is protected: values of records, or whether they are there."""
     for option in (
-        units_option,
         click.option(
             "--n-guess",
             type=click.IntRange(min=1),
-            help="With --neighbours add-remove and a ball: a guess of the number of records that "
-            "was made without a look at them.",
+            help="With --neighbours add-remove and a ball: a guess of the number of records, in "
+            "each group if there are groups, that was made without a look at them.",
         ),
         click.option(
             "--neighbours",
@@ -139,6 +138,16 @@ def data_options(command: Command) -> Command:
             help="What is protected: the value of a record, their number being public, or whether "
             "a record is there at all.",
         ),
+    ):
+        command = option(command)
+    return command
+
+
+def data_options(command: Command) -> Command:
+    """Options for the place of the records in their file."""
+    for option in (
+        units_option,
+        relation_options,
         click.option(
             "--header/--no-header",
             default=True,

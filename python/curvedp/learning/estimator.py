@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
@@ -26,6 +27,7 @@ from curvedp.learning._sklearn import (
 from curvedp.manifolds import Manifold
 from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
+from curvedp.privacy.base import adds_or_removes
 from curvedp.privacy.statement import Statement
 from curvedp.statistics.call import CommonOptions, CoverageOption
 
@@ -33,6 +35,13 @@ from curvedp.statistics.call import CommonOptions, CoverageOption
 _VALUES = ("ball", "guarantee")
 #: What a fit sets before it is paid for, and what it sets of what was paid.
 _OPENED, _PAID = ("_domain", "n_features_in_", "feature_names_in_"), ("release_", "releases_")
+
+
+class EstimatorOptions(CommonOptions, total=False):
+    """Keywords of a statistic that all estimators share."""
+
+    n_guess: int | None
+
 
 Parameters = ParamSpec("Parameters")
 Model = TypeVar("Model", bound="Estimator")
@@ -54,7 +63,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     ball : Ball
         Public domain of the records, chosen without looking at them.
     guarantee : PureDP, ApproxDP, ZCDP or GDP
-        Of each call of `fit`, when one unit's records are replaced.
+        Of each call of `fit`, when one unit's records are replaced; with
+        ``neighbours="add-remove"`` when they are added or removed, see `n_guess`.
     records_per_unit : int
         Number of records that one unit (a person) contributes at most.
     ledger : Ledger, optional
@@ -67,6 +77,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         For tests and examples only: the release is then `Unproved`.
     coverage : bool, "each" or None
         As in `frechet_mean`; "each" counts the records of every class, where these are groups.
+    n_guess : int, optional
+        As in `frechet_mean`: a public guess of the number of records, for a guarantee with
+        ``neighbours="add-remove"``.
 
     Attributes
     ----------
@@ -92,6 +105,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     secret: NoiseSecret | None = None
     seed: int | None = None
     coverage: CoverageOption = None
+    n_guess: int | None = None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters of the constructor; parameters as in `sklearn.base.BaseEstimator`."""
@@ -153,7 +167,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return manifold
 
     @property
-    def _options(self) -> CommonOptions:
+    def _options(self) -> EstimatorOptions:
         """The keywords of a statistic that all estimators share."""
         return {
             "records_per_unit": self.records_per_unit,
@@ -161,11 +175,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             "secret": self.secret,
             "seed": self.seed,
             "coverage": self.coverage,
+            "n_guess": self.n_guess,
         }
 
     def _open(self, X: ArrayLike) -> FloatArray:
         """The records to fit, and the ball that later calls use, whatever becomes of `ball`."""
-        check_guarantee(self.guarantee)
+        check_guarantee(self.guarantee, ("replace", "add-remove"))
         check = check_any_ball if self._takes_products else check_ball
         self._domain: Ball = check(self._ball_of(X))
         return self._read(X, reset=True)
@@ -182,14 +197,15 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def _read(self, X: ArrayLike, *, reset: bool) -> FloatArray:
         if issparse(X):
             raise TypeError("X is a sparse matrix: sparse input is not supported, give an array")
-        records = self._rows(X)
-        table = X if hasattr(X, "columns") else records.reshape(len(records), -1)
+        records = self._rows(X, least=0 if adds_or_removes(self.guarantee) else 1)
+        flat = (len(records), math.prod(records.shape[1:]))
+        table = X if hasattr(X, "columns") else records.reshape(flat)
         validate_data(self, table, reset=reset, skip_check_array=True)
         return records
 
-    def _rows(self, X: ArrayLike) -> FloatArray:
+    def _rows(self, X: ArrayLike, *, least: int) -> FloatArray:
         """Records, one each row."""
-        return self._manifold.read_records(X, "X")
+        return self._manifold.read_records(X, "X", least=least)
 
 
 def all_or_nothing(

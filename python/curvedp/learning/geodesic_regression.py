@@ -152,7 +152,7 @@ class GeodesicRegression(RegressorMixin, Estimator):  # type: ignore[misc]
     def _has_one_covariate(self) -> bool:
         return np.ndim(self.x_range) == 1
 
-    def _rows(self, X: ArrayLike) -> FloatArray:
+    def _rows(self, X: ArrayLike, *, least: int) -> FloatArray:
         """Covariates as `geodesic_regression` has them: one column is a vector."""
         covariates = as_float_array(X, "X")
         if covariates.ndim not in (1, 2):

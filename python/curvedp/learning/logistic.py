@@ -14,6 +14,7 @@ from curvedp._labels import refuse_missing
 from curvedp._validation import FloatArray
 from curvedp.learning._sklearn import ClassifierMixin, check_is_fitted
 from curvedp.learning.estimator import Estimator, all_or_nothing, public_labels
+from curvedp.privacy.base import adds_or_removes
 from curvedp.statistics.grouping import GroupsLike
 from curvedp.statistics.logistic import LogisticRelease, tangent_logistic
 
@@ -86,6 +87,8 @@ class TangentLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mis
             As `tangent_logistic`; never for the value of a record.
         """
         records, labels = self._open(X), y
+        if self.classes is None and adds_or_removes(self.guarantee):
+            raise ValueError("which labels occur would tell who is there: give classes")
         if self.classes is None or y is None:
             classes, codes = public_labels(y, len(records))
             labels = classes[codes]

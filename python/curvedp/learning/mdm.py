@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -10,12 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp._guard import quiet, warn_of_paid
+from curvedp._labels import refuse_missing
 from curvedp._validation import FloatArray
 from curvedp.errors import NoiseWarning
 from curvedp.learning._sklearn import ClassifierMixin, check_is_fitted
 from curvedp.learning.estimator import Transformer, all_or_nothing, public_labels
 from curvedp.manifolds import Manifold
 from curvedp.privacy import Guarantee, Release
+from curvedp.privacy.base import adds_or_removes
 from curvedp.privacy.statement import Statement
 from curvedp.statistics.adaptive_mean import adaptive_mean
 from curvedp.statistics.frechet_mean import frechet_mean
@@ -31,16 +34,19 @@ _NAMED = 6
 class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
     """Classifier by the nearest of the released means of the classes.
 
-    **The labels are public**: who belongs to which class is known or was fixed before the data
-    were seen, and the guarantee says nothing about it. Replacing a record then changes one class
-    alone, so that the guarantee of one mean is that of all. For private labels take
-    `TangentLogisticRegression`.
+    **The labels are public** where the number of records is: who belongs to which class is known or
+    was fixed before the data were seen, and the guarantee says nothing about it. Replacing a record
+    then changes one class alone, so that the guarantee of one mean is that of all. **Labels are
+    private** with a guarantee of ``neighbours="add-remove"``: give the public `classes`, and who is
+    in which, and how many are, is protected. `TangentLogisticRegression` has private labels, too.
 
     Parameters
     ----------
     ball, guarantee, records_per_unit, ledger, secret, seed, coverage
         As in `Estimator`: one ball for all classes, the guarantee of each one's mean, and most
         records of a unit in any one class.
+    classes : sequence, optional
+        With ``neighbours="add-remove"`` the public labels; records with others are left out.
     adaptive : bool
         True for means by `adaptive_mean`, False for those by `frechet_mean`. On muscle signals the
         two classify alike, on new recordings, sessions and people too (docs/learning.md).
@@ -77,6 +83,7 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
     (['left', 'right'], True)
     """
 
+    classes: Sequence[Any] | None = field(default=None, kw_only=True)
     adaptive: bool = field(default=True, kw_only=True)
     classes_per_unit: int = field(default=1, kw_only=True)
 
@@ -90,7 +97,7 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
         X : array-like, shape (n, *point_shape)
             One record per row; no value raises.
         y : array-like, shape (n,)
-            Public labels.
+            Public labels; with `classes` private ones, none of which raises.
         units : array-like, shape (n,), optional
             Label of the person to whom each record belongs; see `frechet_mean`.
 
@@ -111,9 +118,10 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
             class (`doubts_`), which the released means and their expected errors tell.
         """
         records = self._open(X)
-        classes, codes = public_labels(y, len(records))
+        classes, groups = self._classes_of(y, len(records))
         options: dict[str, Any] = {
-            "groups": codes,
+            "groups": groups,
+            "keys": None if self.classes is None else classes.tolist(),
             "units": units,
             "groups_per_unit": self.classes_per_unit,
             **self._options,
@@ -131,6 +139,22 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
         for doubt in self.doubts_:
             warn_of_paid(f"{type(self).__name__}: {doubt}", NoiseWarning)
         return self
+
+    def _classes_of(self, y: Any, n: int) -> tuple[NDArray[Any], Any]:
+        """The classes in order, and the label of each record's."""
+        if adds_or_removes(self.guarantee):
+            if self.classes is None:
+                raise ValueError(
+                    "which labels occur would tell who is there: give classes, the public labels"
+                )
+            refuse_missing(self.classes, "classes")
+            return np.unique(np.asarray(self.classes)), y
+        if self.classes is not None:
+            raise ValueError(
+                'classes are for guarantees with neighbours="add-remove": leave them out, those '
+                "that occur are public"
+            )
+        return public_labels(y, n)
 
     @property
     def statement(self) -> Statement:

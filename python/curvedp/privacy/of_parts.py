@@ -14,6 +14,7 @@ from curvedp._validation import as_count
 from curvedp.privacy.base import Guarantee
 from curvedp.privacy.coverage import Coverage
 from curvedp.privacy.disclosure import Disclosed, Disclosure
+from curvedp.privacy.record_count import RecordCount
 from curvedp.privacy.release import (
     NOT_PRIVATE,
     Release,
@@ -21,6 +22,7 @@ from curvedp.privacy.release import (
     coverage_text,
     lines_of_parts,
     unproved_text,
+    used_by,
 )
 from curvedp.privacy.statement import Statement
 
@@ -65,6 +67,11 @@ class OfParts(Disclosed):
             raise TypeError("uncounted must be a plain text")
 
     @property
+    def count(self) -> RecordCount | None:
+        """The released number of records, where it is protected."""
+        return self.parts[0].count if self.parts else None
+
+    @property
     @abc.abstractmethod
     def _title(self) -> str:
         """The first line of its report."""
@@ -77,7 +84,7 @@ class OfParts(Disclosed):
         """Names and texts of what a report and a notebook show."""
         return [
             ("guarantee", str(self.guarantee or NOT_PRIVATE)),
-            ("records", f"n = {self.n}"),
+            ("records", used_by(self.parts, self.n)),
             *([] if self.coverage is None else [("coverage", str(self.coverage))]),
         ]
 

@@ -51,6 +51,18 @@ class RecordCount:
         told = f"standard deviation {rounded_up(self.standard_error, 3)}{each}"
         return f"{', '.join(map(str, values))} released ({told})"
 
+    def used(self, n: int) -> str:
+        """Words for the number of records that were used.
+
+        Parameters
+        ----------
+        n : int
+        """
+        return (
+            f"as of n = {n}, by the count: of more a random selection was used, to fewer copies of "
+            "the ball's centre were added"
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionary for JSON; `from_dict` reads it."""
         own = {"guarantee": self.guarantee.to_dict(), "replacing": self.replacing.to_dict()}

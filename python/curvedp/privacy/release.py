@@ -601,10 +601,20 @@ class Release(Disclosed):
         """The number of records, or what became of an unknown number."""
         if self.count is None:
             return f"n = {self.n}"
-        return (
-            f"as of n = {self.n}, by the count: of more a random selection was used, to fewer "
-            "copies of the ball's centre were added"
-        )
+        return self.count.used(self.n)
+
+
+def used_by(parts: Sequence[Release], n: int) -> str:
+    """The number of records of something that was computed from releases, or what became of an
+    unknown one.
+
+    Parameters
+    ----------
+    parts : sequence of Release
+    n : int
+    """
+    count = parts[0].count if parts else None
+    return f"n = {n}" if count is None else count.used(n)
 
 
 def lines_of_parts(parts: Sequence[Release], coverage: Coverage | None = None) -> list[str]:

@@ -72,6 +72,8 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
     memory: ClassVar[float] = 10.0
     beside: ClassVar[Literal["covariate"]] = "covariate"
     takes_units: ClassVar[bool] = True
+    takes_unknown_n: ClassVar[bool] = True
+    infers: ClassVar[bool] = True
 
     x_range: Ranges
     tau: float | None = None

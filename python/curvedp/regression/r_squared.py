@@ -135,6 +135,7 @@ class RSquared(EachGroup[RSquaredRelease]):
     word: ClassVar[str | None] = "r-squared"
     beside: ClassVar[Literal["covariate"]] = "covariate"
     takes_units: ClassVar[bool] = True
+    takes_unknown_n: ClassVar[bool] = True
     memory: ClassVar[float] = 10.0
 
     fit: GeodesicRelease

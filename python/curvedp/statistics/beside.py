@@ -1,4 +1,4 @@
-"""What records have beside their points, as a statistic reads it."""
+"""Numbers beside the points of records, as a statistic reads them."""
 
 from __future__ import annotations
 

@@ -66,6 +66,8 @@ class Region(Calibrated[ConfidenceRegion]):
 
     title: ClassVar[str] = "confidence region of the Fréchet mean"
     word: ClassVar[str | None] = "region"
+    takes_unknown_n: ClassVar[bool] = True
+    infers: ClassVar[bool] = True
 
     level: float = 0.95
     weights: tuple[float, ...] | None = None

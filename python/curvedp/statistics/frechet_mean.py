@@ -36,6 +36,7 @@ from curvedp.statistics.call import (
     Progress,
     Statistic,
 )
+from curvedp.statistics.counting import counted
 from curvedp.statistics.design import (
     LIMITS,
     Design,
@@ -50,7 +51,7 @@ from curvedp.statistics.mean_release import MeanRelease
 from curvedp.statistics.paid import Paid
 from curvedp.statistics.product import OfFactors
 from curvedp.statistics.public_time import Timing
-from curvedp.statistics.release import counted, release
+from curvedp.statistics.release import release
 from curvedp.statistics.releases import Releases, release_fields, release_of
 from curvedp.statistics.shrinkage import error_ratio, numbers_of_noise, shrunk_points
 
@@ -315,11 +316,12 @@ def frechet_mean(
         on it, False never counts. Groups share one count; "each" counts those of every group that
         is large enough. See docs/proofs/coverage.md.
     n_guess : int, optional
-        A public guess of the number of records, for a guarantee with neighbours="add-remove", which
-        protects that number: it is released as `count` with a share of the guarantee, and the mean
-        is that of a random selection of so many records, or of all and copies of the centre. A
-        wrong guess costs accuracy alone. For one data set, without `secret`, `coverage` and
-        "steady" time.
+        A public guess of the number of records, in each group if there are groups, for a guarantee
+        with neighbours="add-remove", which protects that number: it is released as `count` with a
+        share of the guarantee, and the mean is that of a random selection of so many records, or of
+        all and copies of the centre. A wrong guess costs accuracy alone. Without `secret` and
+        "steady" time; `coverage` is left out unless it is True, and counts the records that are
+        used.
 
     Returns
     -------

@@ -30,6 +30,7 @@ from curvedp.mechanisms import choose_mechanism
 from curvedp.mechanisms.base import Mechanism
 from curvedp.mechanisms.calibration import calibrated_scale, unit_error
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
+from curvedp.privacy.base import adds_or_removes
 from curvedp.statistics.call import Call, CallOptions
 from curvedp.statistics.confidence_region import gaussian_way
 from curvedp.statistics.group import EachGroup, Group
@@ -38,7 +39,12 @@ from curvedp.statistics.null_law import SHARES, p_value_of, units_of_values
 from curvedp.statistics.permutation import chart_coords, check_radius
 from curvedp.statistics.release import release
 from curvedp.statistics.releases import Releases
-from curvedp.statistics.samples import sample_numbers, sample_of_units, sizes_of_samples
+from curvedp.statistics.samples import (
+    protected_sample_numbers,
+    sample_numbers,
+    sample_of_units,
+    sizes_of_samples,
+)
 
 _LONGEST = 40.0
 _U = 2.0**-53
@@ -208,6 +214,8 @@ class KSampleTest(EachGroup[KSampleRelease]):
     word: ClassVar[str | None] = "k-samples"
     beside: ClassVar[Literal["labels"]] = "labels"
     has_parts: ClassVar[bool] = True
+    takes_unknown_n: ClassVar[bool] = True
+    infers: ClassVar[bool] = True
     memory: ClassVar[float] = 8.0
     #: The null law counts on Gaussian noise.
     mechanism: ClassVar[str] = "riemannian-gaussian"
@@ -226,6 +234,13 @@ class KSampleTest(EachGroup[KSampleRelease]):
     def read_beside(self, given: Any, n: int) -> FloatArray:
         """The number of each record's sample."""
         return sample_numbers(given, self.samples, len(self.samples))
+
+    def read_protected_beside(self, given: Any, n: int) -> FloatArray:
+        return protected_sample_numbers(given, self.samples, n)
+
+    @property
+    def part_count(self) -> int:
+        return len(self.samples)
 
     def beside_of_units(self, beside: FloatArray, ends: Offsets) -> FloatArray:
         return sample_of_units(beside, ends)
@@ -308,6 +323,7 @@ def k_sample_test(
     ball: Ball,
     guarantee: Guarantee,
     *,
+    samples: Sequence[Hashable] | None = None,
     level: float = 0.05,
     groups: None = None,
     **call: Unpack[CallOptions],
@@ -319,6 +335,7 @@ def k_sample_test(
     ball: Ball | Sequence[Ball],
     guarantee: Guarantee,
     *,
+    samples: Sequence[Hashable] | None = None,
     level: float = 0.05,
     groups: GroupsLike,
     **call: Unpack[CallOptions],
@@ -331,6 +348,7 @@ def k_sample_test(
     ball: Ball | Sequence[Ball],
     guarantee: Guarantee,
     *,
+    samples: Sequence[Hashable] | None = None,
     level: float = 0.05,
     groups: GroupsLike = None,
     **call: Unpack[CallOptions],
@@ -347,12 +365,16 @@ def k_sample_test(
     records : array-like, shape (n, *point_shape)
         No value raises.
     labels : array-like, shape (n,)
-        Label of each record's sample; labels and sizes are public. Each sample needs two records.
+        Label of each record's sample; labels and sizes are public, but under
+        ``neighbours="add-remove"``. Each sample needs two records.
     ball : Ball, or a list with one for each group
         Public domain of the records.
     guarantee : GDP, ZCDP or ApproxDP
         Guarantee of the outcome when one unit's records are replaced. The noise is that of the
         smallest sample.
+    samples : sequence, optional
+        The public labels of the samples, needed under ``neighbours="add-remove"``: records with
+        others are left out then. By default those that occur.
     level : float
         Largest p-value at which ``rejects`` is true.
     groups : array-like, optional
@@ -390,6 +412,8 @@ def k_sample_test(
     >>> cdp.k_sample_test(y, arm, ball, cdp.GDP(mu=3.0)).rejects
     True
     """
-    found, _ = ordered_codes(as_labels(labels, "labels"), "labels")
+    if samples is None and adds_or_removes(guarantee):
+        raise ValueError("which labels occur would tell who is there: give samples, their labels")
+    found = ordered_codes(as_labels(labels, "labels"), "labels")[0] if samples is None else samples
     test = KSampleTest(samples=tuple(found), level=level)
     return release(test, records, ball, guarantee, labels=labels, groups=groups, **call)

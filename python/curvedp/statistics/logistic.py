@@ -149,6 +149,8 @@ class TangentLogistic(EachGroup[LogisticRelease]):
     word: ClassVar[str | None] = "logistic"
     beside: ClassVar[Literal["labels"]] = "labels"
     takes_units: ClassVar[bool] = True
+    takes_unknown_n: ClassVar[bool] = True
+    padding_beside: ClassVar[float] = -1.0
 
     classes: Sequence[Label]
     n_steps: int = 60

@@ -116,6 +116,8 @@ class PermutationTest(EachGroup[Outcome]):
 
     stages: ClassVar[int] = 2
     memory: ClassVar[float] = 8.0
+    takes_unknown_n: ClassVar[bool] = True
+    infers: ClassVar[bool] = True
 
     level: float = 0.05
     width: float | None = None

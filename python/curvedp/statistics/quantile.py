@@ -24,6 +24,7 @@ from curvedp.mechanisms import GridQuantile
 from curvedp.mechanisms.decimal_grid import DecimalGrid
 from curvedp.mechanisms.grid_quantile import as_levels
 from curvedp.privacy import Guarantee, Release
+from curvedp.privacy.base import adds_or_removes
 from curvedp.privacy.release import frozen_array
 from curvedp.statistics.call import Call, CallOptions
 from curvedp.statistics.group import EachGroup, Group
@@ -99,6 +100,7 @@ class Quantile(EachGroup[QuantileRelease]):
     word: ClassVar[str | None] = "quantile"
     memory: ClassVar[float] = 7.0
     counted: ClassVar[bool] = False
+    takes_unknown_n: ClassVar[bool] = True
 
     q: float | Sequence[float]
     low: float
@@ -270,7 +272,7 @@ def quantile(
     >>> cdp.quantile(children, [0.25, 0.5, 0.9], **how).value
     array([0., 1., 3.])
     """
-    data = as_values(values)
+    data = as_values(values, least=0 if adds_or_removes(guarantee) else 1)
     statistic = Quantile(q, low=low, high=high, base=base, step=step)
     if call.get("units") is not None:  # a person's mean is that of values as they count
         data = np.where(np.isnan(data), statistic.low, np.clip(data, statistic.low, statistic.high))

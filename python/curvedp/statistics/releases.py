@@ -346,9 +346,10 @@ class Releases(Disclosed, Generic[Result]):
             ("guarantee", self.guarantee),
             ("count", count),
             ("provenance", self.provenance),
-            ("uncounted", self.uncounted),
+            ("uncounted", self.uncounted if self.coverage is None else _OF_ALL),
         ):
-            object.__setattr__(found, name, value)  # a copy would lose what is in no field
+            if name in found.__dataclass_fields__:  # a region or interval has no others
+                object.__setattr__(found, name, value)  # a copy would lose what is in no field
         for part in found.parts:
             if not any(part is given for given in self.call.statistic.rests_on):
                 self._dress(part, count)

@@ -18,7 +18,7 @@ __all__ = ["Selection"]
 
 
 class Selection:
-    """Which records, or units, of each cell are used, cell by cell, each in random order.
+    """The records, or units, of each cell that are used, cell by cell, in random order.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from curvedp._labels import as_labels, ordered_codes
+from curvedp._labels import as_labels, codes_among, ordered_codes
 from curvedp._validation import FloatArray
 from curvedp.statistics.grouping import Offsets
 
@@ -36,6 +36,23 @@ def sample_numbers(given: Any, samples: tuple[Hashable, ...] | None, count: int)
             f"got {len(labels)} labels, samples={samples!r}"
         )
     return np.array([own.index(label) for label in labels], dtype=float)[codes]
+
+
+def protected_sample_numbers(
+    given: Any, samples: tuple[Hashable, ...] | None, n: int
+) -> FloatArray:
+    """The same of private labels, none of which raises: -1 for those that are no sample's.
+
+    Raises
+    ------
+    ValueError
+        If the samples are those that occur: which do would tell who is there.
+    """
+    if samples is None:
+        raise ValueError("which labels occur would tell who is there: give samples, both labels")
+    known = np.empty(len(samples), dtype=object)
+    known[:] = samples
+    return codes_among(known, given, n, "labels").astype(np.float64)
 
 
 def sample_of_units(numbers: FloatArray, ends: Offsets) -> FloatArray:

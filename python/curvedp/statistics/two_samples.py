@@ -20,6 +20,7 @@ from curvedp.domain import Ball, check_ball
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.privacy import Guarantee
+from curvedp.privacy.base import adds_or_removes
 from curvedp.statistics.call import Call, CommonOptions, as_balls
 from curvedp.statistics.group import Group
 from curvedp.statistics.grouping import GroupsLike, Offsets
@@ -34,7 +35,12 @@ from curvedp.statistics.permutation import (
 )
 from curvedp.statistics.release import release
 from curvedp.statistics.releases import Releases
-from curvedp.statistics.samples import sample_numbers, sample_of_units, sizes_of_samples
+from curvedp.statistics.samples import (
+    protected_sample_numbers,
+    sample_numbers,
+    sample_of_units,
+    sizes_of_samples,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -114,6 +120,13 @@ class TwoSampleTest(PermutationTest[TwoSampleRelease]):
         """0 for a record of the first sample, 1 for one of the second."""
         return sample_numbers(given, self.samples, 2)
 
+    def read_protected_beside(self, given: Any, n: int) -> FloatArray:
+        return protected_sample_numbers(given, self.samples, n)
+
+    @property
+    def part_count(self) -> int:
+        return 2
+
     def beside_of_units(self, beside: FloatArray, ends: Offsets) -> FloatArray:
         return sample_of_units(beside, ends)
 
@@ -155,6 +168,7 @@ def two_sample_test(
     relabellings: int = 199,
     groups: None = None,
     units: tuple[GroupsLike, GroupsLike] | None = None,
+    n_guess: int | None = None,
     **call: Unpack[CommonOptions],
 ) -> TwoSampleRelease: ...
 @overload
@@ -169,6 +183,7 @@ def two_sample_test(
     relabellings: int = 199,
     groups: tuple[GroupsLike, GroupsLike],
     units: tuple[GroupsLike, GroupsLike] | None = None,
+    n_guess: int | None = None,
     **call: Unpack[CommonOptions],
 ) -> Releases[TwoSampleRelease]: ...
 @quiet
@@ -184,6 +199,7 @@ def two_sample_test(
     relabellings: int = 199,
     groups: tuple[GroupsLike, GroupsLike] | None = None,
     units: tuple[GroupsLike, GroupsLike] | None = None,
+    n_guess: int | None = None,
     **call: Unpack[CommonOptions],
 ) -> TwoSampleRelease | Releases[TwoSampleRelease]:
     """Test privately whether two samples of independent records come from one law.
@@ -198,7 +214,8 @@ def two_sample_test(
     Parameters
     ----------
     records_a, records_b : array-like, shape (n, *point_shape)
-        Two samples; their sizes, and which record is in which, are public. No value raises.
+        Two samples; their sizes, and which record is in which, are public, but under
+        ``neighbours="add-remove"``. No value raises.
     ball : Ball, or a list with one for each group
         Public domain of both.
     guarantee : PureDP, ApproxDP, ZCDP or GDP
@@ -217,8 +234,10 @@ def two_sample_test(
         one record for each, the mean of the person's own, so that the level holds.
     records_per_unit : int
         Number of records that one unit contributes to both samples together: 2 for paired data.
-    groups_per_unit, skip_small, ledger, secret, seed, progress, timing
+    groups_per_unit, keys, skip_small, ledger, secret, seed, progress, timing
         As in `frechet_mean`.
+    n_guess : int, optional
+        As in `frechet_mean`: a public guess of the number of records of both samples together.
 
     Returns
     -------
@@ -246,12 +265,13 @@ def two_sample_test(
     True
     """
     space = as_balls(ball)[0].manifold
+    least = 0 if adds_or_removes(guarantee) else 1
     samples = [
-        space.read_records(records_a, "records_a"),
-        space.read_records(records_b, "records_b"),
+        space.read_records(records_a, "records_a", least=least),
+        space.read_records(records_b, "records_b", least=least),
     ]
     sizes = (len(samples[0]), len(samples[1]))
-    if not all(sizes):
+    if least and not all(sizes):
         raise ValueError(f"both samples must hold records, got {sizes[0]} and {sizes[1]}")
     test = TwoSampleTest(level=level, width=width, relabellings=relabellings, samples=(0, 1))
     return release(
@@ -262,6 +282,7 @@ def two_sample_test(
         labels=np.repeat([0, 1], sizes),
         groups=None if groups is None else _of_both(groups, sizes, "groups"),
         units=None if units is None else _of_both(units, sizes, "units"),
+        n_guess=n_guess,
         **call,
     )
 

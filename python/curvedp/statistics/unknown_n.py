@@ -29,6 +29,7 @@ from curvedp.privacy.provenance import Provenance
 from curvedp.statistics.beside import read_beside
 from curvedp.statistics.call import (
     Call,
+    CoverageOption,
     Designs,
     Progress,
     Statistic,
@@ -38,13 +39,14 @@ from curvedp.statistics.call import (
     reporter,
 )
 from curvedp.statistics.count_plan import CountPlan
+from curvedp.statistics.counting import check_coverage, counted, with_coverage
 from curvedp.statistics.design import smallest_n
 from curvedp.statistics.grouping import Grouping, GroupsLike, Offsets
 from curvedp.statistics.paid import Paid
 from curvedp.statistics.protected_groups import grouped, keys_are_private
 from curvedp.statistics.public_time import Timing
 from curvedp.statistics.resize import Selection
-from curvedp.statistics.with_counts import with_counts
+from curvedp.statistics.with_counts import UNCOUNTED, with_counts
 
 #: Probability with which a statement about a population is made of more records than there are.
 _PADDING = 1e-3
@@ -110,7 +112,7 @@ def release_of_rows(
     seed: int | None = None,
     progress: Progress = False,
     timing: Timing = "prompt",
-    coverage: bool | None = None,
+    coverage: CoverageOption = None,
 ) -> Any:
     """`release_counted` of records, and of numbers beside them, that were read already.
 
@@ -121,9 +123,9 @@ def release_of_rows(
         {
             "secret": secret is not None,
             "timing": check_timing(timing, progress) != "prompt",
-            "coverage": bool(coverage),
             "groups_per_unit": groups is None and groups_per_unit != 1,
             "progress": private_keys and bool(progress),
+            'coverage="each"': coverage == "each",
         }
     )
     if n_guess is None:
@@ -140,7 +142,7 @@ def release_of_rows(
         raise ValueError("give units or records_per_unit, not both")
     plan = CountPlan.of(
         guarantee,
-        guess,
+        min(_parted(statistic, guess)),
         k,
         own_balls[0].manifold.dim,
         private_keys=private_keys,
@@ -166,7 +168,8 @@ def release_of_rows(
     if len(own_balls) not in (1, len(grouping.labels)):
         raise ValueError(f"{len(own_balls)} balls do not fit {len(grouping.labels)} groups")
     several = 1 if groups is None or private_keys else len(grouping.labels)
-    least = _check_at_guess(call, guess, several, by_unit=units is not None)
+    check_coverage(call, coverage, is_grouped=groups is not None)
+    least = _check_at_guess(call, guess, several, coverage, by_unit=units is not None)
     cells = Cells.of(call.statistic, grouping, rows, beside, units, groups_per_unit)
     if private_keys:  # a key without a record is none
         cells = cells.only(cells.n.max(axis=1) > 0)
@@ -179,6 +182,10 @@ def release_of_rows(
             cells, counts = cells.only(is_shown), counts[is_shown]
         wished = np.array([plan.target(int(count)) for count in counts.flat], dtype=np.int64)
         sizes, designs = _with_designs(call, wished.reshape(counts.shape), least)
+        uncounted: str | None = UNCOUNTED
+        total = int(sizes.sum())
+        if coverage and total:  # of the records that are used, where their number allows it
+            call, designs, uncounted = counted(call, _sizes(sizes), None, total)
         ready = Paid(
             call=call,
             designs=designs,
@@ -193,7 +200,13 @@ def release_of_rows(
         )
         found = call.statistic.release(ready.by_unit())
         whole = with_counts(found, guarantee, plan, counts, grouped=groups is not None)
-        return whole if groups is not None else whole.release_at(0)
+        of_ball = ready.coverage()
+        if of_ball is not None:  # with the count that says of how many
+            of_ball = replace(of_ball, guarantee=whole.guarantee)
+        released = with_coverage(whole, of_ball, uncounted)
+        if groups is not None:
+            return released
+        return with_coverage(released.release_at(0), of_ball, uncounted, warns=False)
 
 
 def _refuse(given: dict[str, bool]) -> None:
@@ -297,7 +310,9 @@ def _sizes(sizes: Offsets) -> Offsets:
     return sizes[:, 0] if sizes.shape[1] == 1 else sizes
 
 
-def _check_at_guess(call: Call, guess: int, groups: int, *, by_unit: bool) -> Offsets:
+def _check_at_guess(
+    call: Call, guess: int, groups: int, coverage: CoverageOption, *, by_unit: bool
+) -> Offsets:
     """The least size of a cell of each group, from which on its release exists: by the guess.
 
     Refuses and warns by the guess alone: nothing was spent yet.
@@ -305,7 +320,8 @@ def _check_at_guess(call: Call, guess: int, groups: int, *, by_unit: bool) -> Of
     own = _parted(call.statistic, guess)
     sizes = np.tile(np.array(own, dtype=np.int64), (groups, 1))
     usual = replace(call, skip_small=False)
-    found = usual.designs(_sizes(sizes), alone=True)
+    total = int(sizes.sum())
+    usual, found, _ = counted(usual, _sizes(sizes), coverage or False, total, alone=True)
     usual.warn_of_noise(found, sizes.sum(axis=1))
     size = groups * guess * call.manifold.point_size * 8
     usual.ask_for_memory(size, guess, by_unit=by_unit, groups=groups)
@@ -342,13 +358,14 @@ def _with_designs(call: Call, wished: Offsets, least: Offsets) -> tuple[Offsets,
 def _paid_by(
     ledger: Ledger | None, call: Call, whole: Guarantee, groups: int | None, seed: int | None
 ) -> Provenance:
-    """What the ledger has paid: all of it, or for one data set and a ledger of the relation
-    "replace" what the statistic promises by itself.
+    """Payment before anything is drawn: of all, or where there is one cell and the ledger is of the
+    relation "replace" of what the statistic promises by itself.
 
-    A record that is replaced may go to another group, and moves the counts of both.
+    A record that is replaced may go to another group or sample, and moves the counts of both.
     """
     total: Guarantee | None = composed(whole, call.groups_per_unit)
-    if groups is None and ledger is not None and ledger.budget.neighbours == "replace":
+    by_replacing = ledger is not None and ledger.budget.neighbours == "replace"
+    if by_replacing and groups is None and not call.statistic.has_parts:
         total = None
     return call.pay(ledger, groups, seed, whole=total)
 

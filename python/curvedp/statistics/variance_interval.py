@@ -72,6 +72,8 @@ class Interval(Calibrated[VarianceInterval]):
 
     title: ClassVar[str] = "confidence interval of the Fréchet variance"
     word: ClassVar[str | None] = "interval"
+    takes_unknown_n: ClassVar[bool] = True
+    infers: ClassVar[bool] = True
 
     level: float = 0.95
     weights: tuple[float, ...] = DEFAULT_WEIGHTS

@@ -57,7 +57,6 @@ def _dressed(
         guarantee=_as_promised(found.guarantee, whole),
         laws=laws,
         counts=counts,
-        uncounted=UNCOUNTED,
         parts=tuple(_dressed(part, whole, counts) for part in found.parts),
     )
 
