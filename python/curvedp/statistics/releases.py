@@ -18,7 +18,8 @@ from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
 from curvedp.privacy.coverage import Coverage, GroupCoverage
-from curvedp.privacy.disclosure import Disclosed, Disclosure
+from curvedp.privacy.disclosed import Disclosed
+from curvedp.privacy.disclosure import Disclosure
 from curvedp.privacy.group_report import (
     disclosure_of_groups,
     domain_text,
