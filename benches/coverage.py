@@ -1,16 +1,18 @@
 """Rates at which the coverage warns of records in wrong formats, and of right ones; and its cost.
 
-python benches/coverage.py [--quick] [--time]
+python benches/coverage.py [--quick] [--time | --sets]
 
 The records are those of tests/wrong_formats.py, drawn anew for every count; the counts are those of
-a release with the same number of records and the same guarantee. With --time the processor time of
-a release with a count over that of one without.
+a release with the same number of records and the same guarantee. With --sets those of the real sets
+of adaptive_sets.py (CURVEDP_DATA), right and with mistakes that any table may have. With --time the
+processor time of a release with a count over that of one without.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -68,6 +70,41 @@ def error_of(guarantee: cdp.GDP | cdp.PureDP, n: int) -> float:
     return counting.draw((0, 0), guarantee, _core.GroupKeys.fresh().first()).standard_error
 
 
+#: Mistakes that a table of any points may have.
+MISTAKES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "right": lambda rows: rows,
+    "a fifth missing": lambda rows: np.where(np.arange(len(rows))[:, None] % 5, rows, np.nan),
+    "all times 1000": lambda rows: 1000.0 * rows,
+    "numbers reversed": lambda rows: rows[:, ::-1],
+    "a sign lost": lambda rows: np.abs(rows),
+}
+
+
+def sets(times: int) -> None:
+    """Prints shares inside the ball of right records, and of counts that warn, at n = 200."""
+    from adaptive_sets import OTHERS, TUNED  # needs the data
+
+    way, n = cdp.GDP(1.0), 200
+    counting = Counting.of(way, way, n, 1, 1)
+    print(f"| data | inside | {' | '.join(MISTAKES)} |\n|---|---|{'---|' * len(MISTAKES)}")
+    for data in (*TUNED, *OTHERS):
+        records, ball = data.load()
+        rows = np.asarray(records, dtype=float).reshape(len(records), -1)
+        rng, keys, rates = np.random.default_rng(0), _core.GroupKeys.fresh(), []
+        for mistake in MISTAKES.values():
+            wrong = mistake(rows).reshape(np.shape(records))
+            kind = categories([ball], ball.manifold.read_records(wrong), np.array([0, len(rows)]))
+            rates.append(0)
+            for number in range(times):
+                weights = weights_of(kind[rng.integers(len(kind), size=n)], None)
+                drawn = counting.draw(weights, way, keys.part(number).first())
+                rates[-1] += bool(drawn.warnings)
+            if len(rates) == 1:
+                inside = np.mean(kind == 0.0)
+        told = " | ".join(f"{rate / times:.3f}" for rate in rates)
+        print(f"| {data.name} | {inside:.2f} | {told} |", flush=True)
+
+
 def times(quick: bool) -> None:
     """Prints the processor time with a count and without: medians of calls that take turns."""
     n, repeats = (20_000, 3) if quick else (1_000_000, 11)
@@ -97,5 +134,7 @@ def times(quick: bool) -> None:
 if __name__ == "__main__":
     if "--time" in sys.argv:
         times("--quick" in sys.argv)
+    elif "--sets" in sys.argv:
+        sets(100 if "--quick" in sys.argv else 1000)
     else:
         main(50 if "--quick" in sys.argv else 1000)

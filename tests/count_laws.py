@@ -9,7 +9,7 @@ the counts. Theorem and proof: docs/proofs/count-resize.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -71,21 +71,22 @@ def used(plan: CountPlan, count: int) -> int:
 def delta(
     plan: CountPlan,
     n: int,
-    epsilon: float,
+    epsilons: Sequence[float],
     *,
     remove: bool = False,
     noise: Callable[[CountPlan, int], float] = scale_of,
     selected: Selected = means_of_selection,
     paid: bool = True,
-) -> float:
-    """delta(epsilon) of the release of n records against that of n + 1, or of the reverse."""
+) -> np.ndarray:
+    """delta(epsilon) of the release of n records against that of n + 1, or of the reverse, for each
+    epsilon."""
     laws = []
     for with_one in (False, True):
         size = n + with_one
         laws.append(counts_of(plan, size) if paid else {size: 1.0})
     if remove:
         laws.reverse()
-    total = 0.0
+    total = np.zeros(len(epsilons))
     for count, weight in laws[0].items():
         other = laws[1].get(count, 0.0)
         if weight < 1e-10:
@@ -93,7 +94,7 @@ def delta(
         m = used(plan, count)
         own = selected(n, m, remove)
         against = selected(n, m, not remove)
-        total += weight * excess(plan, noise(plan, m), own, against, epsilon, other / weight)
+        total += weight * excess(plan, noise(plan, m), own, against, epsilons, other / weight)
     return total
 
 
@@ -102,19 +103,22 @@ def excess(
     scale: float,
     own: dict[float, float],
     against: dict[float, float],
-    epsilon: float,
+    epsilons: Sequence[float],
     ratio: float,
-) -> float:
-    """The integral of the positive part of p - e^epsilon ratio q, of mixtures with one noise."""
-    law = stats.laplace if isinstance(plan.way, cdp.PureDP) else stats.norm
+) -> np.ndarray:
+    """The integrals of the positive part of p - e^epsilon ratio q, of mixtures with one noise."""
     places = np.array([*own, *against])
     grid = np.linspace(places.min() - 20 * scale, places.max() + 20 * scale, 6_001)
 
     def density(mixture: dict[float, float]) -> np.ndarray:
-        return sum(w * law.pdf(grid, mean, scale) for mean, w in mixture.items())
+        means, weights = np.array([*mixture]), np.array([*mixture.values()])
+        z = np.abs(grid - means[:, None]) / scale
+        if isinstance(plan.way, cdp.PureDP):
+            return weights @ np.exp(-z) / (2 * scale)
+        return weights @ np.exp(-(z**2) / 2) / (scale * math.sqrt(2 * math.pi))
 
-    gap = density(own) - math.exp(epsilon) * ratio * density(against)
-    return float(np.trapezoid(np.maximum(gap, 0.0), grid))
+    p, q = density(own), ratio * density(against)
+    return np.array([np.trapezoid(np.maximum(p - math.exp(e) * q, 0), grid) for e in epsilons])
 
 
 def cells(

@@ -16,6 +16,7 @@ _SUBMODULES = (
     "conformal",
     "datasets",
     "descriptors",
+    "directions",
     "mail",
     "mechanisms",
     "nonprivate",
@@ -24,6 +25,7 @@ _SUBMODULES = (
     "published",
     "regression",
     "sensitivity",
+    "sites",
     "statistics",
 )
 #: Submodules that need an extra; imported at first use too.

@@ -5,6 +5,7 @@ from curvedp import batch as batch
 from curvedp import conformal as conformal
 from curvedp import datasets as datasets
 from curvedp import descriptors as descriptors
+from curvedp import directions as directions
 from curvedp import learning as learning
 from curvedp import mail as mail
 from curvedp import mechanisms as mechanisms
@@ -15,6 +16,7 @@ from curvedp import privacy as privacy
 from curvedp import published as published
 from curvedp import regression as regression
 from curvedp import sensitivity as sensitivity
+from curvedp import sites as sites
 from curvedp import statistics as statistics
 from curvedp._core import num_threads as num_threads
 from curvedp._core import set_num_threads as set_num_threads

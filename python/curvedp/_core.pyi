@@ -31,6 +31,7 @@ __all__ = [
     "Laplacian",
     "LogMoment",
     "Manifold",
+    "MaskKey",
     "MessageSums",
     "Noise",
     "Plan",
@@ -259,6 +260,15 @@ class Manifold:
         max_evaluations: int,
         max_speed: float,
     ) -> tuple[_Array, _Array, float, float, int, bool]: ...
+
+@final
+class MaskKey:
+    def __new__(cls) -> MaskKey: ...
+    @property
+    def public(self) -> bytes: ...
+    def mask(
+        self, peers: Sequence[tuple[bytes, bool]], context: bytes, length: int
+    ) -> NDArray[np.uint64]: ...
 
 @final
 class MessageSums:

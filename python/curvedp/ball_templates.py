@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from curvedp._validation import as_finite
+
 #: Mean radius of the Earth in km (International Union of Geodesy and Geophysics, Moritz 2000).
 _EARTH = 6371.0088
 
@@ -37,15 +39,22 @@ class Template:
         The centre for such a factor, where the template has one.
     radius : float, optional
         In the units of the metric, where the template has one: units scale the centre then.
+    center_in_units : bool
+        True if a centre that is given is one number, in the unit.
     """
 
     manifold: str
     units: Mapping[str, float]
     center_of: Callable[[float], Any] | None = None
     radius: float | None = None
+    center_in_units: bool = False
 
 
 _DEGREE = math.pi / 180
+#: Units of angles, in radians.
+UNITS_OF_ANGLES: Mapping[str, float] = MappingProxyType(
+    {"radians": 1.0, "degrees": _DEGREE, "hours": math.pi / 12}
+)
 _Value = TypeVar("_Value")
 
 #: The templates by the name of their field.
@@ -69,6 +78,7 @@ TEMPLATES: Mapping[str, Template] = MappingProxyType(
         "rotations": Template(
             "rotations:3", {"degrees": _DEGREE, "radians": 1.0}, lambda unit: "identity"
         ),
+        "clock": Template("torus:1", UNITS_OF_ANGLES, center_in_units=True),
     }
 )
 
@@ -89,6 +99,8 @@ def public_ball(field: str, units: str, center: Any, radius: float | None) -> tu
         center = template.center_of(unit)
     elif template.radius is not None and radius is None:
         raise ValueError(f"the radius of {field!r} is that about its own center: give a radius too")
+    elif template.center_in_units:
+        center = [as_finite(center, "center") * unit]
     if radius is None:
         if template.radius is None:
             raise ValueError(f"balls of {field!r} need a radius, in {units}")

@@ -16,7 +16,7 @@ from curvedp._html import card
 from curvedp._text import numbers
 from curvedp._validation import FloatArray, as_array, as_finite, as_positive
 from curvedp.ball_templates import public_ball
-from curvedp.manifolds import Manifold, Product, as_manifold
+from curvedp.manifolds import Manifold, Product, Sphere, Torus, as_manifold
 
 #: Relative slack of the radius: rounding may leave records and means that far outside the ball.
 #: Sensitivities count it.
@@ -41,9 +41,9 @@ class Ball:
     ----------
     manifold : Manifold, str or geomstats space
         See `as_manifold`.
-    center : array-like, or "identity"
+    center : array-like, "identity" or "origin"
         Public centre, in any form that `Manifold.as_points` reads; "identity" is the identity
-        matrix, for matrices.
+        matrix, for matrices, "origin" that of Euclidean and hyperbolic spaces and of the torus.
     radius : float
         Public radius in the units of the metric, below `manifold.max_ball_radius`, so that every
         data set in the ball has a unique Fréchet mean.
@@ -69,11 +69,10 @@ class Ball:
         if isinstance(manifold, Product):
             raise TypeError("a product of manifolds has a ball for each factor: use ProductBall")
         if isinstance(center, str):
-            if center != "identity":
-                raise ValueError(f"center must be a point or 'identity', got {center!r}")
             space = as_manifold(manifold)
-            if space._origin_name != center:
-                raise ValueError(f"center='identity' is no point of {space.spec}")
+            if (name := space._origin_name) != center:
+                known = f" or {name!r}" * (name is not None)
+                raise ValueError(f"center must be a point{known} on {space.spec}, got {center!r}")
             point: FloatArray = space.origin
         else:
             space = as_manifold(manifold, as_array(center, "center").shape)
@@ -95,8 +94,12 @@ class Ball:
             why = "so that the mean of every data set in the ball is unique"
             if bound < space.max_ball_radius:
                 why = "about this center, as doubles hold no points farther out"
+            further = ". For records that lie farther apart give frechet_mean the manifold"
+            if isinstance(space, Sphere | Torus):
+                further += ", or use curvedp.directions.mean_direction"
             raise ValueError(
                 f"radius must be below {bound:.6g} on {space.spec}, {why}, got {length:.6g}"
+                + further * math.isfinite(space.max_ball_radius)
             )
         self._manifold = space
         self._center = space.project(point)
@@ -170,6 +173,8 @@ class Ball:
         - ``"earth"``: a radius in "km", "m", "miles" or "degrees" on ``sphere:2``.
         - ``"rotations"``: a radius in "degrees" or "radians" on ``rotations:3``, by default about
           the identity.
+        - ``"clock"``: centre and radius in "hours" of a day, "degrees" or "radians" on ``torus:1``,
+          whose records are in radians: `curvedp.directions.as_radians` converts them.
 
         The ball of diffusion tensors is the smallest that holds free water at body temperature, 3.0
         (Holz, Heil and Sacco 2000, PCCP 2, 4740), and the splenium in any direction, 1.685, .287
@@ -179,7 +184,8 @@ class Ball:
         ----------
         field : str
         units : str
-            Of the records of "dti", and of the radius of "earth" and "rotations".
+            Of the records of "dti", of the radius of "earth" and "rotations", of centre and radius
+            on the "clock".
         center : array-like, optional
             In any form that `Manifold.as_points` reads; on the Earth longitude and latitude in
             degrees.

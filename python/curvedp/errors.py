@@ -23,6 +23,7 @@ __all__ = [
     "MissingExtraError",
     "NoiseWarning",
     "SecretError",
+    "SiteError",
 ]
 
 
@@ -167,6 +168,10 @@ class MissingExtraError(CurvedpError, ImportError):
 
 class SecretError(CurvedpError, RuntimeError):
     """A noise secret cannot be used: missing, readable by others, damaged, or of other data."""
+
+
+class SiteError(CurvedpError, ValueError):
+    """A message of a study over sites was refused: damaged, repeated, or not what was agreed on."""
 
 
 class BatchError(CurvedpError, ValueError):

@@ -34,7 +34,7 @@ from curvedp.regression.private import GeodesicLine
 from curvedp.statistics.adaptive_mean import AdaptiveDesign, AdaptiveMean, combined_error
 from curvedp.statistics.base_point import MeanNoise
 from curvedp.statistics.call import Call
-from curvedp.statistics.confidence_region import Region, expected_region
+from curvedp.statistics.confidence_region import Region, expected_region, gaussian_way
 from curvedp.statistics.coverage import Counting, share_of
 from curvedp.statistics.design import design_mean_under, smallest_n
 from curvedp.statistics.frechet_mean import Mean
@@ -209,12 +209,10 @@ def plan(
         records_per_unit=as_count(records_per_unit, "records_per_unit"),
         mechanism=mechanism,
     )
-    planner, counts = _PLANNERS[statistic], statistic != "confidence_region"
-    if coverage and not counts:
-        raise ValueError("the confidence region does not count records: leave coverage out")
+    planner = _PLANNERS[statistic]
     if isinstance(domain, WholeSpace):
         planner = _located_mean
-    elif counts and coverage is not False:
+    elif coverage is not False:
         planner = _counted(planner, must=coverage is True)
     least = domain.manifold.dim + 2 if statistic == "confidence_region" else 1
     if n is not None:
@@ -283,6 +281,8 @@ def _counted(
         ways: tuple[GDP | PureDP, ...] = ()
         if isinstance(whole, (GDP, PureDP)):
             ways = (whole,)
+        elif planner is _confidence_region:
+            ways = gaussian_way(whole, "a region")
         else:
             ways = ways_to_meet(whole, request.mechanism)
         found, refused = [], None

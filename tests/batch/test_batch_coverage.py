@@ -90,7 +90,7 @@ def test_what_is_not_counted_is_said(tmp_path):
         count(path, out=tmp_path / "out.parquet", coverage=True)
     assert sorted(own.name for own in tmp_path.iterdir()) == ["few.parquet"]
     with pytest.raises(TypeError, match="coverage"):
-        count(data, coverage="each")
+        count(data, coverage="all")
 
 
 @pytest.mark.parametrize("units", [False, True], ids=["records", "units"])
@@ -258,3 +258,78 @@ def test_a_finished_job_tells_its_count_again(tmp_path):
     assert count(source, out=out, resume=True).coverage == first.coverage
     with pytest.raises(cdp.errors.BatchError, match="other parameters"):
         count(source, out=out, resume=True, coverage=False)
+
+
+COUNTS = ("inside", "outside", "no_point", "count_error")
+
+
+@pytest.mark.parametrize("units", [False, True], ids=["records", "units"])
+@pytest.mark.parametrize("ordered", [True, False], ids=["in order", "in no order"])
+def test_counts_of_each_group_are_the_same_however_a_job_runs(
+    tmp_path, secret, monkeypatch, ordered, units
+):
+    data = records()
+    if units:
+        data = data.append_column("who", pa.array(np.arange(len(data)) // 4))
+    if not ordered:
+        data = data.take(pa.array(np.random.default_rng(2).permutation(len(data))))
+    source = write(tmp_path / "in.parquet", data)
+    how = {"coverage": "each", "secret": secret} | ({"units": "who"} if units else {})
+    with pytest.warns(CoverageWarning, match="groups"):
+        whole = count(source, out=tmp_path / "a.parquet", **how)
+    with pytest.warns(CoverageWarning):
+        of_table = count(data, **how | {"secret": None})
+    assert of_table.table["count_error"].to_pylist() == whole.table["count_error"].to_pylist()
+    assert of_table.table["inside"].to_pylist() != whole.table["inside"].to_pylist()
+    store, done = jobs.Job.store, []
+
+    def few(job, number, *released):
+        if len(done) == 3:
+            raise Stop
+        done.append(number)
+        return store(job, number, *released)
+
+    out = tmp_path / "cut.parquet"
+    with monkeypatch.context() as patch:
+        patch.setattr(jobs.Job, "store", few)
+        with pytest.raises(Stop):
+            count(source, out=out, chunk_rows=700, **how)
+    with pytest.warns(CoverageWarning):
+        again = count(source, out=out, chunk_rows=700, resume=True, **how)
+    for name in COUNTS:
+        assert again.table[name].to_pylist() == whole.table[name].to_pylist()
+    for other in (again, of_table):
+        assert (other.coverage.groups, other.coverage.n) == (GROUPS, whole.coverage.n)
+    np.testing.assert_allclose(again.coverage.noisy, whole.coverage.noisy)
+    assert "one count for each of 40 groups" in " ".join(again.report().split())
+    assert "WARNING" in again.report()
+    if not units:
+        true = np.array([GROUPS * EACH - OUTSIDE - NO_POINT, OUTSIDE, NO_POINT])
+        off = np.abs(np.array(whole.coverage.noisy) - true).max()
+        assert off < DEVIATIONS * whole.coverage.standard_error
+        rows = np.array(data["point"].combine_chunks().flatten()).reshape(-1, 2)
+        site = data["site"].to_numpy()
+        for group in range(GROUPS):
+            missing = np.isnan(rows[site == group, 0]).sum()
+            noisy, error = (whole.table[name][group].as_py() for name in COUNTS[2:])
+            assert abs(noisy - missing) < DEVIATIONS * error
+
+
+def test_groups_too_small_for_a_count_have_none_in_a_file(tmp_path):
+    data = records().slice(0, 520)  # a group of 500 and one of 20
+    source = write(tmp_path / "in.parquet", data)
+    found = count(source, out=tmp_path / "out.parquet", coverage="each")
+    assert found.coverage.counted == 1
+    assert found.table["inside"].to_pylist()[1] is None
+    assert found.coverage == cdp.batch.BatchReleases.open(found.path).coverage
+    with pytest.raises(ValueError, match="each group"):
+        cdp.batch.release(
+            cdp.Mean(),
+            source,
+            points="point",
+            ball=BALL,
+            guarantee=cdp.GDP(1.0),
+            coverage="each",
+        )
+    with pytest.raises(cdp.errors.BatchError, match="columns"):
+        count(data.rename_columns(["inside", "point"]), by="inside", coverage="each")

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import shutil
+import stat
 import threading
 import time
 from concurrent.futures import CancelledError
@@ -405,3 +406,25 @@ def test_two_processes_do_not_work_on_one_batch(tmp_path):
     with locked(tmp_path / "out.parquet"), pytest.raises(BatchError, match="another"):
         run(tmp_path, source, resume=True)
     run(tmp_path, source, resume=True)
+
+
+def test_no_file_is_synchronised_through_a_handle_that_only_reads(tmp_path, monkeypatch):
+    """Windows refuses that, and with it every batch of files."""
+    fcntl = pytest.importorskip("fcntl")
+    real, synchronised = os.fsync, []
+
+    def refusing(handle):
+        is_folder = stat.S_ISDIR(os.fstat(handle).st_mode)
+        if not is_folder and fcntl.fcntl(handle, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+            raise OSError(errno.EBADF, "Bad file descriptor")
+        synchronised.append(is_folder)
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", refusing)
+    source = cases.write(tmp_path / "in.parquet", cases.table(60, ordered=False))
+    cdp.NoiseSecret.create(tmp_path / "secret")
+    for out in ("out.parquet", "folder"):
+        run(tmp_path, source, out=out, secret=tmp_path / "secret")
+    assert synchronised.count(False) > 10
+    with (tmp_path / "secret").open("rb") as file, pytest.raises(OSError, match="descriptor"):
+        os.fsync(file.fileno())  # the control

@@ -41,7 +41,7 @@ def test_records_are_dealt_out_again_where_few_files_may_be_open(
     tmp_path, secret, monkeypatch, bits
 ):
     """With the same result, and no partition larger than it would be otherwise."""
-    data = cases.table(300, ordered=False)
+    data = cases.table(100, ordered=False)
     source = cases.write(tmp_path / "in.parquet", data)
     run(tmp_path, source, "once.parquet", secret=secret, chunk_rows=50)
     rows, groups = [], []
@@ -60,7 +60,7 @@ def test_records_are_dealt_out_again_where_few_files_may_be_open(
     once, again = (pq.read_table(tmp_path / name) for name in ("once.parquet", "out.parquet"))
     assert again.equals(once)
     assert len(rows) == 1 << (-(-len(data) // 50) - 1).bit_length()
-    assert (sum(rows), sum(groups)) == (len(data), 300)
+    assert (sum(rows), sum(groups)) == (len(data), 100)
     assert max(rows) < 6 * len(data) / len(rows)
     assert left_over(tmp_path) == []
 

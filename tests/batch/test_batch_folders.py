@@ -33,7 +33,7 @@ def source(tmp_path):
 
 
 STOPS, ORDERS = ("kill", "full", "size", "moment"), ("ordered", "shuffled")
-#: Every pair of these at every seventh point (every fifth moment); all of them at every point takes
+#: Every pair of these at every eleventh point (every fifth moment); all of them at every point take
 #: some minutes.
 PAIRS = [
     ("kill", "ordered", "given", "file"),
@@ -52,7 +52,7 @@ ALL = itertools.product(STOPS, ORDERS, ("given", "own"), ("file", "folder"))
 @pytest.mark.parametrize(
     ("how", "order", "secret", "result", "step"),
     [
-        *((*pair, 5 if pair[0] == "moment" else 7) for pair in PAIRS),
+        *((*pair, 5 if pair[0] == "moment" else 11) for pair in PAIRS),
         *(pytest.param(*a, 1, marks=pytest.mark.slow) for a in ALL),
     ],
 )

@@ -148,6 +148,36 @@ def test_places_without_files_are_refused(tmp_path, folder):
     assert ledger.spent is None
 
 
+SECRET_PLACES = (
+    "simplecache::memory://KEY:SECRET@nowhere/in.parquet?sig=SECRET",
+    "nothing::s3://KEY:SEC/RET@bucket/in.parquet",
+    "nothing://KEY:SECRET@bucket/in.parquet?sig=SECRET",
+    "memory://nowhere/in.parquet?sig=SECRET",
+)
+
+
+@pytest.mark.parametrize("place", SECRET_PLACES)
+def test_no_message_tells_the_keys_of_a_place(tmp_path, place, caplog):
+    with pytest.raises(BatchError) as told, caplog.at_level("INFO"):
+        release(place, out=tmp_path / "out.parquet")
+    for secret in ("SECRET", "SEC/", "RET@", "KEY"):
+        assert secret not in str(told.value) + caplog.text
+
+
+def test_no_message_tells_the_options_of_a_file_in_a_store(tmp_path):
+    memory = fsspec.filesystem("memory")
+    memory.store.clear()
+    memory.put(str(cases.write(tmp_path / "in.parquet", cases.table(20))), "/good.parquet?SECRET")
+    with memory.open("/bad.parquet?SECRET", "wb") as file:
+        file.write(b"no Parquet file")
+    places = [f"memory://{name}.parquet?SECRET" for name in ("good", "bad")]
+    for source in (places[1], places):
+        with pytest.raises(BatchError) as told:
+            release(source, out=tmp_path / "out.parquet")
+        assert "SECRET" not in str(told.value)
+        assert "parquet" in str(told.value)
+
+
 def test_a_new_file_in_the_folder_is_noticed(folder, tmp_path, secret, monkeypatch, expected):
     how = {"secret": secret, "chunk_rows": 300}
     cases.interrupted(tmp_path, folder, monkeypatch, **how)

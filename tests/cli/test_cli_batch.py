@@ -68,6 +68,30 @@ def test_a_batch_writes_releases_and_manifest(source, tmp_path):
     assert cdp.Ledger(cdp.GDP(2.0), path=ledger).spent == cdp.GDP(1.0)
 
 
+def test_a_batch_tells_the_names_of_its_ledger(source, tmp_path):
+    out, ledger = tmp_path / "out.parquet", tmp_path / "ledger"
+    names = ("--ledger-data", "scans", "--ledger-unit", "patient")
+    how = ("--ledger", ledger, "--ledger-budget", "mu=2", *names)
+    assert batch(source, out, *how, "--dry-run").exit_code == 0
+    assert not ledger.exists()
+    result = batch(source, out, *how)
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.stdout.split())
+    assert "made from scans by curvedp" in said
+    assert "the record of one patient" in said
+
+
+def test_a_batch_counts_each_group(source, tmp_path):
+    out = tmp_path / "out.parquet"
+    result = batch(source, out, "--coverage-each")
+    assert result.exit_code == 0, result.output
+    assert "one count for each of" in " ".join(result.stdout.split())
+    assert "count_error" in pq.read_table(out).column_names
+    result = batch(source, tmp_path / "other.parquet", "--coverage-each", "--no-coverage")
+    assert result.exit_code == 2
+    assert "not several" in result.stderr
+
+
 def test_a_dry_run_tells_cost_and_error_and_spends_nothing(source, tmp_path):
     out, ledger = tmp_path / "out.parquet", tmp_path / "ledger"
     how = ("--dry-run", "--ledger", ledger, "--ledger-budget", "mu=2")

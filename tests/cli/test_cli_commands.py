@@ -94,6 +94,31 @@ def test_regions_are_compared_and_shown(tmp_path, tensors):
     assert_fails(run("show", tmp_path / "none.json"), 5, "cannot be read")
 
 
+def test_a_ledger_has_the_names_of_its_data_and_unit(tmp_path, tensors):
+    book, options = tmp_path / "study.ledger", [tensors, *SPD_OPTIONS, "--epsilon", 0.5]
+    names = ["--ledger-data", "visits 2026", "--ledger-unit", "patient"]
+    first = ["--ledger", book, "--ledger-budget", "epsilon=2", *names]
+    made = run("mean", *options, *first, "--out", tmp_path / "a.json")
+    assert made.exit_code == 0, made.output
+    for text in (made.stdout, run("show", tmp_path / "a.json").stdout):
+        said = " ".join(text.split())
+        assert "made from visits 2026 by curvedp" in said
+        assert "the record of one patient" in said
+    for number, again in enumerate(([], names)):  # they stay, and may be said again
+        out = tmp_path / f"b{number}.json"
+        assert run("mean", *options, "--ledger", book, *again, "--out", out).exit_code == 0
+        assert "visits 2026" in out.read_text()
+    shown = run("ledger", book).stdout
+    assert "visits 2026" in shown
+    assert "patient" in shown
+    other = [*options, "--ledger", book, "--ledger-unit", "visit", "--out", tmp_path / "c.json"]
+    assert_fails(run("mean", *other), 5, "unit='patient'")
+    alone = [*options, "--ledger-data", "visits", "--out", tmp_path / "c.json"]
+    assert_fails(run("mean", *alone), 2, "--ledger-data goes with --ledger")
+    line = [*options, *first[:4], "--ledger-data", "a\nb", "--out", tmp_path / "c.json"]
+    assert_fails(run("mean", *line), 2, "--ledger-data must be a plain text")
+
+
 def test_a_ledger_is_shown_and_keeps_its_budget(tmp_path, tensors):
     book = tmp_path / "study.ledger"
     options = [tensors, *SPD_OPTIONS, "--epsilon", 0.5, "--ledger", book]

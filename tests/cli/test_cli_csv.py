@@ -124,7 +124,8 @@ def test_two_columns_of_one_name_are_not_chosen(tmp_path):
 
 def test_what_is_said_of_csv_files_is_not_ignored_for_others(tmp_path):
     np.save(tmp_path / "in.npy", directions())
-    for option in (["--delimiter", ";"], ["--decimal", ","], ["--encoding", "latin-1"]):
+    said = (["--delimiter", ";"], ["--decimal", ","], ["--encoding", "latin-1"], ["--no-header"])
+    for option in said:
         result, _, book = release(tmp_path, tmp_path / "in.npy", *option)
         assert_fails(result, 5, "only a csv file")
         assert not book.exists()

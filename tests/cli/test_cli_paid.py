@@ -17,6 +17,7 @@ from batch_cases import Stop
 from command_line import make_tensors, mean, run, save
 from curvedp.batch import job as jobs
 from curvedp.batch import run as runs
+from curvedp.cli import app
 from curvedp.cli import output as outputs
 from curvedp.errors import BatchError
 
@@ -100,6 +101,16 @@ def test_what_fails_before_the_charge_says_nothing_of_one(tmp_path, monkeypatch)
         known = kind not in ("interrupted", "a worker", "a number", "any other")
         assert (result.exit_code == code) or not known
         assert cdp.Ledger.open(tmp_path / "study.ledger").spent is None
+
+
+def test_the_command_that_goes_on_tells_no_keys_of_a_place():
+    told = app._with_command(
+        f"paid, kept in x, go on with {runs._RESUME}",
+        ["batch", "s3://KEY:SECRET@bucket/in.parquet", "--out=s3://KEY@bucket/o?sig=SECRET"],
+    )
+    assert "KEY" not in told
+    assert "SECRET" not in told
+    assert "'curvedp batch s3://bucket/in.parquet --out=s3://bucket/o --resume'" in told
 
 
 def test_the_library_says_so_in_a_note(tmp_path, monkeypatch):

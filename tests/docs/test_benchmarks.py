@@ -14,7 +14,7 @@ import pytest
 
 BENCHES = Path(__file__).resolve().parents[2] / "benches"
 MODULES = sorted(path.stem for path in (BENCHES / "benchmarks").glob("*.py"))
-LIMIT = 60
+LIMIT = 20
 
 
 @pytest.fixture(scope="module")

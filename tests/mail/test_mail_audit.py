@@ -7,7 +7,7 @@ import pytest
 
 import curvedp as cdp
 from chance import CONFIDENCE
-from curvedp.audit import audit_release_function
+from curvedp.audit import audit_samples
 from curvedp.mail import PrivateMail, PrivateQuery
 from curvedp.mail import noise as mail_noise
 from mail_cases import along, audit, estimator
@@ -67,24 +67,18 @@ ANCHORS = np.array([[1.0, 0.0], [0.9, 0.1], [-1.0, 0.0], [-0.9, 0.1]] * 5)
 CLASSES = np.array([0, 0, 1, 1] * 5)
 
 
-def query_audit(method, claimed, count, release=None):
+def query_audit(method, claimed, count):
+    """Audit of queries, of which all of a record are one call."""
     mail = PrivateMail(1, guarantee=claimed)
     anchors = mail.anchors(ANCHORS, CLASSES)
-    first, second = np.array([[1.0, 0.0]]), np.array([[-1.0, 0.0]])
     direction = anchors.embedding[0, 0] - anchors.embedding[2, 0]
 
-    def embed(data):
-        return mail.embed_query(data[0], anchors, method=method).release
+    def scores(query):
+        queries = np.tile(query, (count, 1))
+        return mail.embed_queries(queries, anchors, method=method).value[:, 0] * direction
 
-    return audit_release_function(
-        release or embed,
-        first,
-        second,
-        lambda value: float(value[0] * direction),
-        n_releases=count,
-        claimed=claimed,
-        confidence=CONFIDENCE,
-    )
+    both = scores([1.0, 0.0]), scores([-1.0, 0.0])
+    return audit_samples(*both, claimed, confidence=CONFIDENCE)
 
 
 @pytest.mark.parametrize(
@@ -104,14 +98,12 @@ def test_the_query_keeps_its_guarantee(method, claimed, power):
 def test_a_response_that_lies_too_rarely_is_found_out():
     rng = np.random.default_rng(0)
 
-    def release(data):
+    def scores(true):
         # the odds of two cells where they are K - 1 of them: e^1.6 in place of e^1
-        truth = rng.random() < np.exp(1.6) / (np.exp(1.6) + 1)
-        return np.array([1.0 if truth == (data[0, 0] > 0) else -1.0])
+        return np.where(rng.random(6000) < np.exp(1.6) / (np.exp(1.6) + 1), true, -true)
 
-    anchors = PrivateMail(1, guarantee=cdp.PureDP(1.0)).anchors(ANCHORS, CLASSES)
-    sign = np.sign(anchors.embedding[0, 0] - anchors.embedding[2, 0])
-    assert not query_audit("cell", cdp.PureDP(1.0), 6000, lambda data: sign * release(data)).passed
+    claimed = cdp.PureDP(1.0)
+    assert not audit_samples(scores(1.0), scores(-1.0), claimed, confidence=CONFIDENCE).passed
 
 
 # ------------------------------------------------------------------ several cells named
@@ -128,22 +120,14 @@ def subset_audit(count):
     statistic = PrivateQuery(anchors=anchors, method="subset", subset_size=2)
     response = statistic.response(claimed)
 
-    def embed(data):
-        return mail.embed_query(data[0], anchors, method="subset", subset_size=2).release
+    def scores(query):
+        queries = np.tile(query, (count, 1))
+        found = mail.embed_queries(queries, anchors, method="subset", subset_size=2)
+        named = [response.numbers(value) for value in found.value]
+        return np.array([float(0 in cells) - float(1 in cells) for cells in named])
 
-    def score(value):
-        named = response.numbers(value.reshape(2, 5))
-        return float((0 in named) - (1 in named))
-
-    return audit_release_function(
-        embed,
-        CORNERS[:1],
-        CORNERS[1:2],
-        score,
-        n_releases=count,
-        claimed=claimed,
-        confidence=CONFIDENCE,
-    )
+    both = scores(CORNERS[0]), scores(CORNERS[1])
+    return audit_samples(*both, claimed, confidence=CONFIDENCE)
 
 
 def test_a_query_that_names_several_cells_keeps_its_guarantee():

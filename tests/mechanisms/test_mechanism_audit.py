@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,8 @@ import pytest
 
 import curvedp as cdp
 from chance import CONFIDENCE
-from curvedp.audit import audit_release_function, audit_samples, likelihood_ratio_audit
+from curvedp.audit import audit_samples, likelihood_ratio_audit
+from many_releases import copies
 from mechanism_cases import EVERY, LAPLACE, TANGENT, WRAPPED, Case
 
 ONE_MILLION = 1_000_000
@@ -186,36 +186,27 @@ def sphere_data(ball, n):
     return crowd, edge
 
 
-@pytest.mark.parametrize("guarantee", [cdp.PureDP(1.0), cdp.GDP(1.0), cdp.ZCDP(0.5)], ids=str)
-def test_whole_release_keeps_its_claim(guarantee):
+def audited_releases(guarantee, claimed):
+    """Audit of the claim by whole releases, of which all of a data set are one call."""
     ball = cdp.Ball(cdp.Sphere(2), center=np.array([1.0, 0.0, 0.0]), radius=0.7)
     crowd, edge = sphere_data(ball, 5)
     toward = ball.manifold.log(edge[0], ball.center)
-    release = functools.partial(cdp.frechet_mean, ball=ball, guarantee=guarantee)
-    result = audit_release_function(
-        release,
-        crowd,
-        edge,
-        lambda value: -float(value @ toward),
-        n_releases=3_000,
-        confidence=CONFIDENCE,
-    )
-    assert result.claimed == guarantee
+
+    def scores(records):
+        groups, many = copies(3_000, records)
+        means = cdp.frechet_mean(many, ball, guarantee, **groups)
+        assert means[0].guarantee == guarantee
+        return -(np.asarray(means.value) @ toward)
+
+    return audit_samples(scores(crowd), scores(edge), claimed, confidence=CONFIDENCE)
+
+
+@pytest.mark.parametrize("guarantee", [cdp.PureDP(1.0), cdp.GDP(1.0), cdp.ZCDP(0.5)], ids=str)
+def test_whole_release_keeps_its_claim(guarantee):
+    result = audited_releases(guarantee, guarantee)
     assert result.passed, result.report()
 
 
-def test_release_that_claims_a_tenth_of_what_it_spends_is_flagged():
-    ball = cdp.Ball(cdp.Sphere(2), center=np.array([1.0, 0.0, 0.0]), radius=0.7)
-    crowd, edge = sphere_data(ball, 5)
-    toward = ball.manifold.log(edge[0], ball.center)
-    release = functools.partial(cdp.frechet_mean, ball=ball, guarantee=cdp.PureDP(5.0))
-    result = audit_release_function(
-        release,
-        crowd,
-        edge,
-        lambda value: -float(value @ toward),
-        n_releases=3_000,
-        claimed=cdp.PureDP(0.5),
-        confidence=CONFIDENCE,
-    )
+def test_releases_that_claim_a_tenth_of_what_they_spend_are_flagged():
+    result = audited_releases(cdp.PureDP(5.0), cdp.PureDP(0.5))
     assert not result.passed, result.report()

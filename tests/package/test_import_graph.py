@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from pathlib import Path
 
 import curvedp
@@ -37,6 +38,7 @@ LEADING_BACK = {
 }
 
 
+@functools.cache
 def imported(name: str) -> set[str]:
     """Modules that a module imports: at once, when something is called, or for type checkers."""
     found = set()

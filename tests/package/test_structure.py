@@ -20,9 +20,11 @@ RUST = Path(__file__).parents[2] / "rust"
 
 # ------------------------------------------------------------------ circles of imports in Rust
 
-#: Files that name each other: a law and its draws, a domain and its grid; classes of the binding.
+#: Files that name each other: a law and its draws, a domain and its grid, an error and its reasons;
+#: classes of the binding.
 CIRCLES = {
     frozenset({"ball", "release"}),
+    frozenset({"error", "masks"}),
     frozenset({"noise::compact", "noise::compact_draws"}),
     frozenset({"noise::hull", "noise::log_concave"}),
     frozenset({"noise::spd", "noise::spd_draws", "noise::spd_moments"}),

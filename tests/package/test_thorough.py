@@ -12,14 +12,14 @@ import pytest
 import laplace_release_cases
 import mechanism_cases
 import regression_problems
-from manifold_list import BY_NAME, SMALL
+from manifold_list import BY_NAME, KINDS
 from thorough import COLLECTED, KEPT, is_left_to_ci
 
 TESTS = Path(__file__).parents[1]
 
 
 def test_entries_of_shared_lists_say_what_is_left_to_ci():
-    assert not any(is_left_to_ci("a.py", "test_a", "", [case]) for case in SMALL)
+    assert not any(is_left_to_ci("a.py", "test_a", "", [case]) for case in KINDS)
     assert is_left_to_ci("a.py", "test_a", "", [3, BY_NAME["sphere:99"]])
     for module, cases in (
         (mechanism_cases, mechanism_cases.EVERY),

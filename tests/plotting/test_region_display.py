@@ -268,3 +268,15 @@ def test_without_matplotlib_the_error_names_the_install_command(
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(cdp.MissingExtraError, match=r"pip install 'curvedp\[plot\]'"):
         RegionDisplay.from_regions(sphere)
+
+
+def test_regions_and_intervals_draw_themselves(sphere: Regions) -> None:
+    shown = sphere[1].plot()
+    assert isinstance(shown, RegionDisplay)
+    assert shown.regions == [sphere[1]]
+    ball = make_ball("sphere:2")
+    interval = cdp.variance_interval(spread_records(ball, 300), ball, cdp.GDP(1.0))
+    display = interval.plot()
+    assert isinstance(display, VarianceIntervalDisplay)
+    assert display.intervals == [interval]
+    assert display._repr_png_() is not None

@@ -16,8 +16,9 @@ from hypothesis.extra import numpy as npst
 
 import curvedp as cdp
 import fresh_starts
+from curvedp.privacy.assumptions import ASSUMPTIONS
 from curvedp.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP, Unproved
-from curvedp.privacy.release import ASSUMPTIONS, SCHEMA_VERSION, Release
+from curvedp.privacy.release import SCHEMA_VERSION, Release
 from curvedp.statistics.permutation import PermutationRelease
 
 

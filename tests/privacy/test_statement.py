@@ -10,12 +10,15 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
 import curvedp as cdp
+import curvedp.batch
 from curvedp.privacy import registry
 from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.statement import cost_of
@@ -187,8 +190,10 @@ def test_every_statistic_and_its_groups_have_a_statement(own):
 
 
 def test_the_parts_of_a_region_add_up():
-    region = cdp.confidence_region(ROWS, BALL, cdp.GDP(1.0))
-    assert "(together GDP(mu=1" in region.report()
+    for coverage, together in ((False, "(together "), (True, "(together with the count ")):
+        region = cdp.confidence_region(ROWS, BALL, cdp.GDP(1.0), coverage=coverage)
+        report = " ".join(region.report().split())
+        assert f"{together}GDP(mu=1)" in report
     assert "GDP(mu=1)" in region.statement.cost
 
 
@@ -201,14 +206,75 @@ def test_estimators_report_what_they_released():
 # ------------------------------------------------------------------- registry and document
 
 
+def check_entry(found):
+    """The entry of what can be published has the registry's form, and the page its sections."""
+    entry = found.to_registry(**PRODUCT)
+    assert registry.problems(entry) == []
+    assert json.loads(json.dumps(entry)) == entry
+    page = found.document()
+    assert page.count("\n## ") == 7
+    assert found.statement.accuracy[1:] in page
+    return entry["deployment"]
+
+
 @pytest.mark.parametrize("own", STATISTICS, ids=repr)
 def test_entries_of_all_statistics_have_the_registrys_form(own):
+    """Of one data set, its parts, and groups; stages name the count of the records."""
     found = own.call(ROWS, BALL, own.guarantee)
-    releases = [found] if isinstance(found, cdp.Release) else list(found.parts)
-    for release in releases:
-        entry = release.to_registry(**PRODUCT)
-        assert registry.problems(entry) == []
-        assert json.loads(json.dumps(entry)) == entry
+    parts = () if isinstance(found, cdp.Release) else found.parts
+    for release in (found, *parts):
+        told = check_entry(release)
+        counted = release.coverage is not None
+        stages = told["implementation"]["composition"]
+        assert ("count of the records inside the ball" in stages) == counted
+    many = own.call(ROWS, BALL, own.guarantee, groups=np.repeat(["a", "b"], 150), groups_per_unit=2)
+    told = check_entry(many)
+    assert str(cdp.compose(own.guarantee, own.guarantee)) in told["implementation"]["composition"]
+    assert told["deployment_model"]["release_type"] == "Many releases"
+    assert "number_of_privacy_units" not in told["privacy_loss"]
+    for release in many:
+        check_entry(release)
+
+
+@pytest.mark.parametrize("own", STATISTICS, ids=repr)
+def test_entries_of_batches_have_the_registrys_form(own, tmp_path):
+    """Of tables, and of files as they are opened again."""
+    points = pa.FixedSizeListArray.from_arrays(pa.array(ROWS.ravel()), 3)
+    data = pa.table({"site": np.repeat(["a", "b"], 150), "point": points})
+    ball = BALL.manifold if own.name == "located" else BALL
+    how = {"by": "site", "points": "point", "ball": ball, "public_keys": True}
+    how["guarantee"] = own.guarantee
+    if own.statistic.beside is not None:
+        values = np.tile([0.0, 1.0], 150)
+        values = values.astype(int) if own.statistic.beside == "labels" else values
+        data = data.append_column("own", pa.array(values))
+        how[own.statistic.beside] = "own"
+    if own.statistic.beside_width > 1:
+        pytest.skip("a table has one column of covariates")
+    told = check_entry(cdp.batch.release(own.statistic, data, **how))
+    assert told["privacy_loss"]["number_of_privacy_units"] == 300
+    if own.statistic.has_parts:  # no file tells their sizes before it is read
+        return
+    pq.write_table(data, tmp_path / "in.parquet")
+    out = tmp_path / "out.parquet"
+    cdp.batch.release(own.statistic, tmp_path / "in.parquet", out=out, **how)
+    check_entry(cdp.batch.BatchReleases.open(out))
+
+
+def test_a_page_names_the_groups_and_the_stages():
+    found = cdp.confidence_region(ROWS, BALL, cdp.GDP(1.0), groups=[0, 150, 300])
+    page = found.document()
+    assert page.startswith("# The confidence region of the Fréchet mean of each of 2 groups on")
+    assert "- covariance of the logarithms: GDP" in page
+    assert "- count of the records inside the ball: GDP" in page
+
+
+def test_what_is_computed_without_privacy_has_no_entry():
+    rows = BALL.manifold.project(0.1 * BALL.manifold.random_point(50, rng=0) + BALL.center)
+    interval = cdp.nonprivate.variance_interval(rows, BALL.manifold)
+    for publish in (lambda: interval.to_registry(**PRODUCT), interval.document):
+        with pytest.raises(ValueError, match="without privacy"):
+            publish()
 
 
 #: Fields of the form that are for others to fill in, or have nothing to say of a single release.

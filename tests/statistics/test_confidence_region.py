@@ -117,8 +117,10 @@ def test_the_parts_compose_to_the_guarantee(spec: str, guarantee: cdp.GDP) -> No
     region = cdp.confidence_region(spread_records(ball, 200), ball, guarantee)
     assert region.guarantee == guarantee
     assert len(region.parts) == (3 if spec in CURVED or "3.0" in spec or "-0.25" in spec else 2)
-    mu = math.sqrt(sum(part.guarantee.mu**2 for part in region.parts))
-    assert math.isclose(mu, cdp.compose(*(part.guarantee for part in region.parts)).mu)
+    shares = [part.guarantee for part in region.parts]
+    shares += [] if region.coverage is None else [region.coverage.guarantee]
+    mu = math.sqrt(sum(own.mu**2 for own in shares))
+    assert math.isclose(mu, cdp.compose(*shares).mu)
     match guarantee:
         case cdp.GDP(most):
             assert math.isclose(mu, most, rel_tol=1e-12)
@@ -133,7 +135,7 @@ def test_the_parts_compose_to_the_guarantee(spec: str, guarantee: cdp.GDP) -> No
 def test_weights_are_shares_of_mu_squared() -> None:
     ball = make_ball("sphere:2")
     region = cdp.confidence_region(
-        spread_records(ball, 100), ball, cdp.GDP(2.0), weights=(5.0, 3.0, 2.0)
+        spread_records(ball, 100), ball, cdp.GDP(2.0), weights=(5.0, 3.0, 2.0), coverage=False
     )
     shares = [part.guarantee.mu**2 / 4.0 for part in region.parts]
     np.testing.assert_allclose(shares, [0.5, 0.3, 0.2], rtol=1e-12)
@@ -216,10 +218,9 @@ def test_records_per_unit_scales_the_sensitivity_of_every_part(spec: str) -> Non
     ball = make_ball(spec)
     records = spread_records(ball, 500)
     reach = 0.8 * ball.radius
+    how = {"max_dist": reach, "seed": 4, "coverage": False}
     single, triple = (
-        cdp.confidence_region(
-            records, ball, cdp.GDP(1.0), records_per_unit=k, max_dist=reach, seed=4
-        )
+        cdp.confidence_region(records, ball, cdp.GDP(1.0), records_per_unit=k, **how)
         for k in (1, 3)
     )
     for one, three in zip(single.parts, triple.parts, strict=True):
@@ -258,7 +259,8 @@ def test_records_off_the_manifold_or_not_finite_count_as_the_centre() -> None:
     broken[40:60] = np.inf
     broken[60] = 0.0
     mended[:61] = ball.center
-    one, other = (cdp.confidence_region(x, ball, cdp.GDP(1.0), seed=5) for x in (broken, mended))
+    how = {"seed": 5, "coverage": False}  # which tells them apart
+    one, other = (cdp.confidence_region(x, ball, cdp.GDP(1.0), **how) for x in (broken, mended))
     assert one.to_json() == other.to_json()
 
 

@@ -156,8 +156,8 @@ def test_the_rule_leaves_out_what_would_not_tell_anything():
     assert cdp.frechet_mean(np.zeros((least, 1)), LINE, cdp.GDP(1.0), coverage=True).coverage
     with pytest.raises(ExistenceError, match="too few records"):
         cdp.frechet_mean(np.zeros((least - 1, 1)), LINE, cdp.GDP(1.0), coverage=True)
-    with pytest.raises(TypeError, match="coverage"):
-        cdp.frechet_mean(records, LINE, cdp.GDP(1.0), coverage="each")
+    with pytest.raises(TypeError, match='"each" or None'):
+        cdp.frechet_mean(records, LINE, cdp.GDP(1.0), coverage="all")
 
 
 def test_mean_and_count_together_keep_the_guarantee_and_a_quarter_of_its_noise_does_not():
@@ -470,7 +470,8 @@ def test_every_statistic_counts_by_default_or_the_report_says_why_not(entry):
         warnings.simplefilter("ignore")
         found = entry.call(records, SPHERE, entry.guarantee, seed=1)
         if entry.statistic.counted:
-            assert found == entry.call(records, SPHERE, entry.guarantee, seed=1, coverage=True)
+            again = entry.call(records, SPHERE, entry.guarantee, seed=1, coverage=True)
+            assert found.to_json() == again.to_json()
             assert found.coverage.n == 600
             never = entry.call(records, SPHERE, entry.guarantee, seed=1, coverage=False)
             assert (never.coverage, never.uncounted) == (None, "coverage=False")
@@ -558,3 +559,45 @@ def test_a_group_alone_says_where_its_count_is():
     assert "all groups have one count" in found[0].report().replace("\n", " ").replace("  ", "")
     again = cdp.Release.from_json(found[0].to_json())
     assert again.uncounted == found[0].uncounted
+
+
+@pytest.mark.parametrize("kind", ["region", "interval"])
+@pytest.mark.parametrize("guarantee", [cdp.GDP(1.0), ApproxDP(1.0, 1e-6), ZCDP(0.5)], ids=repr)
+def test_a_region_or_interval_of_a_wrong_format_is_warned_of(kind, guarantee):
+    """With the whole guarantee, of which its parts compose to what the count leaves."""
+    release = {"region": cdp.confidence_region, "interval": cdp.variance_interval}[kind]
+    records = SPHERE.project(SPHERE.center + 0.1 * np.random.default_rng(0).normal(size=(600, 3)))
+    records[::3] = np.nan
+    ledger = cdp.Ledger(guarantee)
+    with pytest.warns(CoverageWarning, match="no points"):
+        found = release(records, SPHERE, guarantee, ledger=ledger)
+    assert found.guarantee == guarantee
+    assert abs(found.coverage.noisy[2] - 200) < DEVIATIONS * found.coverage.standard_error
+    assert "WARNING: " in found.report()
+    assert "points inside the ball" in found.statement.accuracy
+    assert "no points" in found._repr_html_()
+    again = type(found).from_json(found.to_json())
+    assert again.coverage == found.coverage
+    assert again.report() == found.report()
+    without = release(records, SPHERE, guarantee, coverage=False)
+    assert without.coverage is None
+    assert "coverage=False" in without.statement.accuracy
+    for part, other in zip(found.parts, without.parts, strict=True):
+        assert part.guarantee.mu < other.guarantee.mu
+    both = release(records, SPHERE, guarantee, groups=[0, 300, 600], coverage=True)
+    assert both.coverage.n == 600
+    assert "one count" in both[0].statement.accuracy
+
+
+def test_the_interval_of_a_released_variance_tells_its_count():
+    found = cdp.frechet_variance(with_others(600), SPHERE, cdp.GDP(3.0), coverage=True)
+    assert found.interval().coverage == found.coverage
+
+
+def test_a_plan_of_a_region_names_the_share_of_its_count():
+    for guarantee in (cdp.GDP(1.0), ApproxDP(1.0, 1e-6)):
+        own = cdp.plan("confidence_region", SPHERE, guarantee, n=600, coverage=True)
+        assert "count of records inside the ball takes" in own.meaning
+        assert (
+            own.high > cdp.plan("confidence_region", SPHERE, guarantee, n=600, coverage=False).high
+        )

@@ -32,7 +32,7 @@ def test_cells_find_what_the_densities_find(whole, remove):
     plan = plan_of(whole)
     for n, epsilon in ((0, 0.0), (2, 0.5), (5, 1.0)):
         found = float(delta_of(cells(plan, n, remove), epsilon))
-        exact = delta(plan, n, epsilon, remove=remove)
+        (exact,) = delta(plan, n, [epsilon], remove=remove)
         assert found == pytest.approx(exact, abs=2e-4)
         assert found <= whole.to_delta(epsilon) + TOLERANCE
 

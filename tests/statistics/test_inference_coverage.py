@@ -43,8 +43,10 @@ def covers(interval: cdp.VarianceInterval, value: float) -> bool:
 
 
 @functools.cache
-def measure(population: Population, mu: float | None, replications: int) -> Measured:
-    """Coverage at a budget; without privacy if `mu` is None."""
+def measure(
+    population: Population, mu: float | None, replications: int, *, counts: bool = False
+) -> Measured:
+    """Coverage at a budget; without privacy if `mu` is None; beside a count of records or not."""
     ball = population.ball
     rows = []
     for i in range(replications):
@@ -55,8 +57,9 @@ def measure(population: Population, mu: float | None, replications: int) -> Meas
             interval = cdp.nonprivate.variance_interval(records, ball.manifold)
         else:
             seeds = map(int, rng.integers(2**62, size=2))
-            region = cdp.confidence_region(records, ball, cdp.GDP(mu), seed=next(seeds))
-            interval = cdp.variance_interval(records, ball, cdp.GDP(mu), seed=next(seeds))
+            own = (records, ball, cdp.GDP(mu))
+            region = cdp.confidence_region(*own, seed=next(seeds), coverage=counts)
+            interval = cdp.variance_interval(*own, seed=next(seeds), coverage=counts)
         rows.append(
             [
                 region.contains(ball.center),
@@ -79,6 +82,18 @@ def test_regions_and_intervals_cover_at_their_level_for_every_budget(
     print(f"{population} without privacy: {measure(population, None, REPLICATIONS)}")
     assert BAND[0] <= measured.region <= BAND[1]
     assert BAND[0] <= measured.interval <= BAND[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("population", [CAP, SPD_BALL], ids=repr)
+@pytest.mark.parametrize("mu", [0.1, 0.3, 1.0, 2.5])
+def test_they_cover_at_their_level_beside_a_count_of_records(
+    population: Population, mu: float
+) -> None:
+    measured = measure(population, mu, 1000, counts=True)
+    print(f"\n{population} mu={mu}: {measured}")
+    assert 0.92 <= measured.region <= 0.98
+    assert 0.92 <= measured.interval <= 0.98
 
 
 @pytest.mark.slow

@@ -30,7 +30,7 @@ BALLS = {
 }
 
 
-@pytest.fixture(scope="module", params=BALLS)
+@pytest.fixture(scope="module", params=["sphere", pytest.param("wide", marks=pytest.mark.thorough)])
 def data(request):
     """A ball, records in and about it, some of them no points, and their sites."""
     ball = BALLS[request.param]

@@ -459,7 +459,7 @@ def test_a_count_of_few_records_is_refused_by_the_guess_and_left_out_by_the_coun
     with pytest.raises(ExistenceError, match="leave coverage out"):
         cdp.frechet_mean(rows(300), BALL, GDP, n_guess=5, coverage=True, ledger=ledger)
     with pytest.raises(ValueError, match="leave coverage out"):
-        cdp.confidence_region(rows(300), BALL, GDP, n_guess=300, coverage=True, ledger=ledger)
+        SERVED["quantile"](rows(300), BALL, GDP, n_guess=300, coverage=True, ledger=ledger)
     assert ledger.spent is None
     count_is(7)
     for n in (0, 7, 300):

@@ -22,7 +22,9 @@ def test_the_parts_compose_to_the_guarantee(spec: str, guarantee: cdp.GDP) -> No
     interval = cdp.variance_interval(spread_records(ball, 200), ball, guarantee)
     assert interval.guarantee == guarantee
     assert len(interval.parts) == 2
-    mu = cdp.compose(*(part.guarantee for part in interval.parts)).mu
+    shares = [part.guarantee for part in interval.parts]
+    shares += [] if interval.coverage is None else [interval.coverage.guarantee]
+    mu = cdp.compose(*shares).mu
     match guarantee:
         case cdp.GDP(most):
             assert math.isclose(mu, most, rel_tol=1e-12)
@@ -72,7 +74,7 @@ def test_a_higher_level_makes_a_wider_interval_about_the_same_estimate() -> None
 def test_weights_are_shares_of_mu_squared() -> None:
     ball = make_ball("sphere:2")
     interval = cdp.variance_interval(
-        spread_records(ball, 100), ball, cdp.GDP(2.0), weights=(3.0, 1.0)
+        spread_records(ball, 100), ball, cdp.GDP(2.0), weights=(3.0, 1.0), coverage=False
     )
     shares = [part.guarantee.mu**2 / 4.0 for part in interval.parts]
     np.testing.assert_allclose(shares, [0.75, 0.25], rtol=1e-12)

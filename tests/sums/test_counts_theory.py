@@ -1,4 +1,4 @@
-"""Prefix counts by a square root; noise in shares (docs/proofs/sums-of-messages.md, 8, 9)."""
+"""Prefix counts by a square root (docs/proofs/sums-of-messages.md, 8)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from math import isqrt
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
 
 from chance import DEVIATIONS
 
@@ -166,64 +165,3 @@ def test_ranks_need_the_larger_part_of_one_record(level):
     assert largest_loss(level, 2 * level / epsilon) <= epsilon + 1e-12
     if level > 0.5:  # the control: what is enough for the median
         assert largest_loss(level, 1 / epsilon) > 1.1 * epsilon
-
-
-# ---- noise in shares
-
-
-def rounded_pmf(scale, largest):
-    k = np.abs(np.arange(-largest, largest + 1))
-    return ndtr((0.5 - k) / scale) - ndtr((-0.5 - k) / scale)
-
-
-def excess_of_shares(sites, total, move, variance_of_share):
-    """The largest δ(ε) of the sum of rounded shares above that of μ = move / total."""
-    pmf = np.ones(1)
-    for _ in range(sites):
-        scale = math.sqrt(variance_of_share)
-        pmf = np.convolve(pmf, rounded_pmf(scale, math.ceil(9 * scale) + 1))
-    without, added = np.append(pmf, np.zeros(move)), np.append(np.zeros(move), pmf)
-    mu = move / total
-    worst = -1.0
-    for epsilon in np.linspace(0.0, 4.0, 41):
-        c = math.exp(epsilon)
-        claimed = ndtr(mu / 2 - epsilon / mu) - c * ndtr(-mu / 2 - epsilon / mu)
-        found = max(
-            np.maximum(added - c * without, 0.0).sum(), np.maximum(without - c * added, 0.0).sum()
-        )
-        worst = max(worst, found - claimed)
-    return worst
-
-
-SHARES = [(1, 8.0, 8), (5, 8.0, 8), (20, 8.0, 8), (20, 8.0, 4), (20, 16.0, 16)]
-
-
-@pytest.mark.parametrize(("sites", "total", "move"), SHARES)
-def test_the_sum_of_rounded_shares_is_as_private_as_one_noise(sites, total, move):
-    assert excess_of_shares(sites, total, move, total**2 / sites) <= 1e-12
-
-
-@pytest.mark.parametrize(("sites", "total", "move"), SHARES[1:])
-def test_shares_that_are_too_small_are_seen(sites, total, move):
-    assert excess_of_shares(sites, total, move, (total / sites) ** 2) > 0.05
-
-
-@pytest.mark.parametrize(("sites", "scale"), [(2, 0.7), (5, 0.8), (20, 1.0), (20, 8 / 20**0.5)])
-def test_the_law_of_a_sum_of_shares_is_that_of_one_normal_and_uniforms(sites, scale):
-    """To the bound of the page; the law of the right side by its density, on a fine grid."""
-    largest = math.ceil(9 * scale) + 1
-    pmf = np.ones(1)
-    for _ in range(sites):
-        pmf = np.convolve(pmf, rounded_pmf(scale, largest))
-    # characteristic function on the line: normal times sinc^J, inverted at every integer
-    xi = np.linspace(-8, 8, 400_001)
-    transform = np.exp(-2 * (math.pi * xi) ** 2 * scale**2 * sites) * np.sinc(xi) ** sites
-    middle = len(pmf) // 2
-    bound = (3 * sites + 3) * math.exp(-((math.pi * scale) ** 2) / 2)
-    off = 0.0
-    for k in range(8):
-        density = np.trapezoid(transform * np.cos(2 * math.pi * k * xi), xi)
-        off = max(off, abs(pmf[middle + k] - density))
-    assert off <= bound + 1e-12
-    if scale < 0.75:
-        assert off > 1e-9  # the difference is real where shares are this small

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import curvedp as cdp
 from command_line import run
 from curvedp.errors import CoverageWarning
 from curvedp.manifolds import as_manifold
+from curvedp.privacy.base import Neighbours
 
 #: One space of each kind, and the spread of records about a random point of it.
 SPACES = {
@@ -339,3 +341,28 @@ def test_a_table_says_which_groups_have_a_mean() -> None:
     assert table["found"].tolist() == [1.0, 1.0, 0.0]
     assert table.loc["a", "n_points"] == pytest.approx(300, abs=60)
     assert (table["spent"] <= 1.0).all()
+
+
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+@pytest.mark.parametrize("spec", ["sphere:2", "rotations:3", "euclidean:3"])
+def test_what_is_left_of_the_way_is_told_where_all_records_are_one(
+    spec: str, relation: Neighbours
+) -> None:
+    """At a small budget the search is still on its way: the printed error says how far."""
+    space, n, count = as_manifold(spec), 100, 400
+    point = space.random_point(rng=1)
+    labels = np.repeat(np.arange(count), n)
+    how = {} if relation == "replace" else {"keys": np.arange(count)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CoverageWarning)  # so few may seem fewer
+        releases = cdp.frechet_mean(
+            np.tile(point, (len(labels),) + (1,) * point.ndim),
+            space,
+            cdp.GDP(1.0, neighbours=relation),
+            groups=labels,
+            **how,
+        )
+    found = [own for own in releases if own.found]
+    assert len(found) > 0.9 * count
+    larger = [float(space.dist(own.value, point)) > own.expected_error for own in found]
+    assert np.mean(larger) < 0.56

@@ -93,9 +93,10 @@ class Chunk:
         designs: Designs | None = None,
         report: Report | None = None,
     ) -> tuple[Releases[Any], Weights | None]:
-        """The releases of its groups, for which the ledger has paid, and its share of a count.
+        """The releases of its groups, for which the ledger has paid, and its share of one count.
 
-        That share is exact: it is private like the records.
+        That share is exact: it is private like the records. Counts of each group stand with the
+        releases.
         """
         paid = Paid(
             call=call,
@@ -109,7 +110,8 @@ class Chunk:
             beside=self.beside,
             unit_ends=self.unit_ends,
             units_by_name=self.unit_ends is not None,
+            by_secret=secret is not None,
         )
         ready = paid.by_unit()
         found = call.statistic.release(ready if secret is None else ready.salted())
-        return found, None if call.counting is None else paid.weights()
+        return paid.with_counts(found), paid.weights() if call.counts_all else None

@@ -9,15 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import unquote
 
 from curvedp._arrow import fs, pa, pc
+from curvedp._places import public_name
 from curvedp.batch.listing import (
     ENDINGS,
     base_of,
     filesystem_of,
     is_pattern,
     paths_of,
-    public_name,
 )
 from curvedp.errors import BatchError
 
@@ -26,6 +27,7 @@ __all__ = [
     "Location",
     "Stamp",
     "check_outside",
+    "check_spelling",
     "find_files",
     "is_files",
     "location_of",
@@ -56,6 +58,13 @@ class File:
     filesystem: Any
     path: str
     keys: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Name in messages."""
+        if self.filesystem.type_name == "local" or "://" in self.path:
+            return public_name(self.path)
+        return public_name(f"there://{self.path}").removeprefix("there://")
 
     def open(self) -> Any:
         """A pyarrow.NativeFile."""
@@ -233,7 +242,7 @@ def _identity(filesystem: Any, path: str) -> Any:
     try:
         found = os.stat(path)
     except OSError:
-        raise BatchError(f"{path}: cannot be read") from None
+        raise BatchError(f"{public_name(path)}: cannot be read") from None
     return found.st_dev, found.st_ino
 
 
@@ -251,14 +260,45 @@ def _discovered(filesystem: Any, base: str | None, paths: Sequence[str]) -> Any:
 
 
 def _with_keys(filesystem: Any, base: str | None, paths: Sequence[str]) -> list[File]:
-    """Files with the columns that their folders name, those below a base if it is given."""
+    """Files with the columns that their folders name, those below a base if it is given.
+
+    Files that hold such a column themselves, as polars writes them, may have it of another type:
+    it is read from them.
+    """
     import pyarrow.dataset as ds
 
-    found = _discovered(filesystem, base, paths)
-    schema = found.schema
+    partitioning = ds.HivePartitioning.discover(infer_dictionary=False)
+    options = ds.FileSystemFactoryOptions(partition_base_dir=base, partitioning=partitioning)
+    form = ds.ParquetFileFormat()
+    factory = ds.FileSystemDatasetFactory(filesystem, list(paths), form, options)
+    of_file, named = factory.inspect_schemas()  # of the first file, and of all folders' names
+    schema = pa.schema([*named, *(own for own in of_file if own.name not in named.names)])
     files = []
-    for fragment in found.get_fragments():
+    for fragment in factory.finish(schema).get_fragments():
         keys = ds.get_partition_keys(fragment.partition_expression)
         typed = {name: pa.scalar(value, schema.field(name).type) for name, value in keys.items()}
         files.append(File(filesystem, fragment.path, typed))
     return files
+
+
+def check_spelling(files: Sequence[File], name: str) -> None:
+    """Refuses folders that spell one value of a column in two ways, such as 007 and 7.
+
+    Raises
+    ------
+    BatchError
+    """
+    spelled = dict[Any, str]()
+    for file in files:
+        for own, text in _named(file.path):
+            if own == name and (first := spelled.setdefault(file.keys.get(name), text)) != text:
+                raise BatchError(
+                    f"folders name {name}={first} and {name}={text}, which would be one group: "
+                    "name them as different texts, or write the column into the files"
+                )
+
+
+def _named(path: str) -> list[tuple[str, str]]:
+    """Names and texts of the columns that the folders of a path name."""
+    parts = (part.partition("=") for part in path.split("/")[:-1])
+    return [(unquote(name), unquote(text)) for name, mark, text in parts if mark]

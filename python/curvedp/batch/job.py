@@ -38,7 +38,7 @@ import numpy as np
 
 from curvedp.batch.build import check_build
 from curvedp.batch.chunk import Chunk
-from curvedp.batch.counts import added_up, count_of, hidden, shown
+from curvedp.batch.counts import added_up, count_of, counts_of_groups, hidden, shown
 from curvedp.batch.files import Location, Stamp
 from curvedp.batch.folder import check_own, folder_of, receipt_of, remove_folder
 from curvedp.batch.layout import Layout, divide, groups_path
@@ -46,7 +46,7 @@ from curvedp.batch.output import Append, Output, output_of
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.parquet import Source
 from curvedp.batch.partitions import Partition
-from curvedp.batch.results import errors_of, manifest, with_plain_lists
+from curvedp.batch.results import errors_of, manifest, mechanisms_of, with_plain_lists
 from curvedp.batch.storage import (
     as_json,
     read_json,
@@ -57,7 +57,7 @@ from curvedp.batch.storage import (
 )
 from curvedp.errors import BatchError, BudgetError, ConversionError, SecretError
 from curvedp.privacy import Ledger, NoiseSecret
-from curvedp.privacy.coverage import Coverage
+from curvedp.privacy.coverage import Coverage, GroupCoverage
 from curvedp.privacy.group_report import Range
 from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.store import LedgerEntry
@@ -68,7 +68,7 @@ from curvedp.statistics.tables import releases_table
 
 __all__ = ["Job", "release_chunk"]
 
-_SCHEMA = 7
+_SCHEMA = 8
 #: The file of the state, and the owner in its seal: it says the identity itself.
 _STATE, _ANY = "job.json", "job"
 
@@ -88,7 +88,7 @@ class Job:
     chunk_rows: int
     given_secret: str | None
     secret_digest: str
-    #: What has been found or done: "layout", "ledger", "provenance", "errors", "result".
+    #: What has been found or done: "layout", "ledger", "provenance", "errors", "counts", "result".
     noted: dict[str, Any] = field(default_factory=dict)
 
     # ------------------------------------------------------------------ what was asked for
@@ -304,7 +304,7 @@ class Job:
     def is_done(self, number: int) -> bool:
         """True if a chunk needs no more work."""
         needed = [self.part(number)]
-        needed += [] if self.call.counting is None else [self.count(number)]
+        needed += [self.count(number)] if self.call.counts_all else []
         return all(path.exists() for path in needed)
 
     def done(self) -> int:
@@ -349,10 +349,11 @@ class Job:
     def _owner(self, number: int) -> str:
         return f"chunk {number} of {self.identity}"
 
-    def _coverage(self) -> Coverage | None:
-        """The count of all records, drawn: the same each time."""
-        if self.call.counting is None:
-            return None
+    def _coverage(self) -> Coverage | GroupCoverage | None:
+        """The count of all records, drawn: the same each time; or those of the groups."""
+        if not self.call.counts_all:
+            counts = self.noted["counts"]
+            return None if counts is None else GroupCoverage.from_dict(counts)
         weights = [
             shown(
                 read_json(self.count(number), self.identity)["sums"],
@@ -375,15 +376,19 @@ class Job:
         encoded = [*repeated, "n", "guarantee", "mechanism", "calibrated_to"]
         plain = self.parameters.call.skip_small
         errors: Range | None = None
+        counts: GroupCoverage | None = None
         with self.output.draft(encoded) as append:
 
             def add(table: Any) -> None:
-                nonlocal errors
+                nonlocal errors, counts
                 errors = errors_of(table, errors)
+                counts = counts_of_groups(self.call, table, self.groups, counts)
                 append(with_plain_lists(table) if plain else table)
 
             yield add
-        self._note(errors=errors, result=self.output.digest(self.output.written))
+        told = None if counts is None else counts.to_dict()
+        result = self.output.digest(self.output.written)
+        self._note(errors=errors, counts=told, result=result)
 
     @property
     def output(self) -> Output:
@@ -429,6 +434,7 @@ class Job:
             self.parameters,
             self.layout.sizes,
             {size for size, number in chosen if designs[number] is None},
+            mechanisms_of(self.parameters.call, designs),
             noise="deleted" if self.given_secret is None else "kept",
             errors=self.noted["errors"],
             coverage=self._coverage(),

@@ -27,7 +27,7 @@ from curvedp.domain import Ball, check_ball
 from curvedp.errors import BatchError
 from curvedp.privacy import Ledger, Release
 from curvedp.privacy.payment import charged
-from curvedp.statistics.call import Call, Report
+from curvedp.statistics.call import Call, CoverageOption, Report
 from curvedp.statistics.counting import counted, with_coverage
 from curvedp.statistics.coverage import whole_weights
 from curvedp.statistics.frechet_mean import released_means
@@ -99,7 +99,7 @@ def release_mean_of_file(
     on: Any = None,
     chunk_rows: int | None = None,
     progress: Report | None = None,
-    coverage: bool | None = None,
+    coverage: CoverageOption = None,
 ) -> Release:
     """The mean of all records of a file, which need not fit in memory.
 

@@ -11,25 +11,17 @@ from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from curvedp._arrow import fs, pa
+from curvedp._places import public_name
 from curvedp.errors import BatchError
 
-__all__ = ["ENDINGS", "base_of", "filesystem_of", "is_pattern", "paths_of", "public_name"]
+__all__ = ["ENDINGS", "base_of", "filesystem_of", "is_pattern", "paths_of"]
 
 #: Endings of the names of Parquet files.
 ENDINGS = (".parquet", ".parq", ".pq")
 #: Folders that hold the log of a table, and its kind.
 _LOGS = {"_delta_log": "Delta", ".hoodie": "Hudi"}
-
-
-def public_name(place: str) -> str:
-    """A path, or a URI without the keys and options that it may hold."""
-    if "://" not in place:
-        return place
-    parts = urlsplit(place)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def paths_of(place: str) -> tuple[Any, str | None, list[str]]:
@@ -104,8 +96,9 @@ def _files_below(filesystem: Any, folder: str) -> list[str]:
     if other:
         raise BatchError(
             f"{public_name(folder)} holds files whose names do not end in {', '.join(ENDINGS)} "
-            f"({len(other)}, such as {posixpath.basename(other[0])}): what they hold would be left "
-            "out. Move them away, or give a pattern of what counts, such as 'folder/**/*.parquet'"
+            f"({len(other)}, such as {posixpath.basename(public_name(other[0]))}): what they hold "
+            "would be left out. Move them away, or give a pattern of what counts, such as "
+            "'folder/**/*.parquet'"
         )
     return paths
 
@@ -127,8 +120,8 @@ def _below(filesystem: Any, folder: str, counts: Callable[[str], bool]) -> list[
     paths = sorted(p for p in [*paths, *others] if not _is_hidden(p[start:]) and counts(p))
     for path in others.intersection(paths):
         raise BatchError(
-            f"{path} is neither a file nor a folder, or a link that leads nowhere: what it stands "
-            "for would be left out"
+            f"{public_name(path)} is neither a file nor a folder, or a link that leads nowhere: "
+            "what it stands for would be left out"
         )
     for info in found:
         kind, table = _logged_table(info.path)

@@ -11,15 +11,17 @@ from typing import Any
 import numpy as np
 
 from curvedp.batch.columns import RecordColumns
+from curvedp.column_names import in_reading_order
 from curvedp.domain import Ball, ProductBall, WholeSpace, as_domain
 from curvedp.errors import BatchError
 from curvedp.mechanisms.choice import MECHANISMS
 from curvedp.privacy import Guarantee, Unproved
 from curvedp.statistics import Statistic
 from curvedp.statistics.beside import check_statistic
-from curvedp.statistics.call import Call, Designs
+from curvedp.statistics.call import Call, CoverageOption, Designs
 from curvedp.statistics.counting import check_coverage, counted
 from curvedp.statistics.moments import Moment
+from curvedp.statistics.paid import COUNT_COLUMNS
 
 __all__ = [
     "REFUSAL",
@@ -50,8 +52,8 @@ _RESERVED = frozenset(
         "growth",
         "remains",
     }
-    | {"rejects", "r_squared", "sizes"}
-    | {"count", "count_error"}
+    | {"rejects", "r_squared", "sizes", *COUNT_COLUMNS}
+    | {"count"}
     | {"found", "n_points", "n_points_error", "spread", "level", "spent"}
 )
 
@@ -80,7 +82,7 @@ class BatchParameters:
         The column of what the statistic takes beside the points.
     units : str or None
         The column that names each record's person.
-    coverage : bool or None
+    coverage : bool, "each" or None
         Whether the records inside the ball are counted.
     """
 
@@ -89,7 +91,7 @@ class BatchParameters:
     call: Call
     beside: str | None = None
     units: str | None = None
-    coverage: bool | None = None
+    coverage: CoverageOption = None
 
     @classmethod
     def check(
@@ -107,14 +109,15 @@ class BatchParameters:
         covariate: str | None = None,
         labels: str | None = None,
         units: str | None = None,
-        coverage: bool | None = None,
+        coverage: CoverageOption = None,
         for_files: bool = False,
     ) -> BatchParameters:
         """The parameters, checked; `for_files` if records come chunk by chunk."""
         check_statistic(statistic)
         if public_keys is not True:
             raise BatchError(REFUSAL)
-        keys, columns = names_of(by, "by"), names_of(points, "points")
+        keys, space = names_of(by, "by"), as_domain(ball).manifold
+        columns = in_reading_order(names_of(points, "points"), space)
         beside = check_columns(statistic, keys, columns, covariate, labels, units, records_per_unit)
         if units is not None:
             statistic = statistic.with_units()
@@ -137,7 +140,7 @@ class BatchParameters:
         promise = statistic.promise(call)
         if isinstance(promise, Unproved):
             raise ValueError(f"a batch releases what is proved, and here {promise.why}")
-        check_coverage(call, coverage)
+        check_coverage(call, coverage, is_grouped=True)
         return cls(keys, columns, call, beside, units, coverage)
 
     def planned(self, sizes: Counter[int]) -> tuple[Call, Designs, str | None]:

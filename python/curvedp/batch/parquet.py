@@ -15,7 +15,15 @@ import numpy as np
 
 from curvedp._arrow import pa, pq
 from curvedp.batch.columns import select
-from curvedp.batch.files import File, Location, Stamp, find_files, location_of, name_of
+from curvedp.batch.files import (
+    File,
+    Location,
+    Stamp,
+    check_spelling,
+    find_files,
+    location_of,
+    name_of,
+)
 from curvedp.errors import BatchError
 
 __all__ = ["Source", "all_rows"]
@@ -50,6 +58,8 @@ class Source:
             if len(footers) == 1:
                 self.schema = _with_keys(schema, file.keys)
                 select(self.schema, self.columns)
+                for name in set(self.columns).difference(schema.names):
+                    check_spelling(self._files, name)
             self._check(file, schema)
         # the row groups of all files, the first row of each, and the number of rows
         self._groups = [(k, i) for k, own in enumerate(footers) for i in range(own.num_row_groups)]
@@ -73,7 +83,7 @@ class Source:
         try:
             yield
         except (pa.ArrowException, OSError):
-            where = self.name if file is None else file.path
+            where = self.name if file is None else file.name
             raise BatchError(f"{where}: not a readable Parquet file, or damaged") from None
 
     @contextlib.contextmanager
@@ -91,11 +101,11 @@ class Source:
             if name in schema.names:
                 found = schema.field(name).type
             if found is None:
-                raise BatchError(f"{file.path}: no column {name!r}")
+                raise BatchError(f"{file.name}: no column {name!r}")
             wanted = self.schema.field(name).type
             if found != wanted and not _is_wider(wanted, found):
                 raise BatchError(
-                    f"{file.path}: column {name!r} holds {found}, in {self._files[0].path} {wanted}"
+                    f"{file.name}: column {name!r} holds {found}, in {self._files[0].name} {wanted}"
                 )
 
     @property

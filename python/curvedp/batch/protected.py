@@ -37,7 +37,8 @@ from curvedp.batch.parquet import all_rows
 from curvedp.batch.results import errors_of, manifest
 from curvedp.batch.storage import as_json
 from curvedp.batch.tables import BatchReleases
-from curvedp.domain import Ball, WholeSpace
+from curvedp.column_names import in_reading_order
+from curvedp.domain import Ball, WholeSpace, as_domain
 from curvedp.errors import BatchError
 from curvedp.statistics import Statistic
 from curvedp.statistics.release import release_read
@@ -87,7 +88,7 @@ def release_protected(
                 "are given as keys, and all records are read at once"
             )
     groups = () if by is None else names_of(by, "by")
-    columns = names_of(points, "points")
+    columns = in_reading_order(names_of(points, "points"), as_domain(ball).manifold)
     own = check_columns(statistic, groups, columns, *beside, units, options["records_per_unit"])
     check_of_batch(statistic)
     names = [name for name in (*groups, *columns, own, units) if name is not None]
@@ -124,6 +125,7 @@ def _release_groups(
         BatchParameters(by, rows.points, found.call, rows.beside, rows.units),
         Counter({0: len(found)}),
         set(),
+        (name for name in found.mechanism.tolist() if name is not None),
         noise="fresh",
         errors=errors_of(result),
         coverage=found.coverage,

@@ -22,13 +22,14 @@ from curvedp.batch.protected import release_protected
 from curvedp.batch.run import release_all, run
 from curvedp.batch.tables import BatchReleases, release_table
 from curvedp.batch.upload import place_of
+from curvedp.column_names import in_reading_order
 from curvedp.domain import Ball, ProductBall, WholeSpace, as_domain
 from curvedp.errors import BatchError
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
 from curvedp.privacy.base import adds_or_removes
 from curvedp.statistics import Mean, Statistic
 from curvedp.statistics.beside import check_statistic
-from curvedp.statistics.call import Call, Progress, reporter
+from curvedp.statistics.call import Call, CoverageOption, Progress, reporter
 from curvedp.statistics.counting import warn_of_coverage
 from curvedp.statistics.release import release_read
 
@@ -63,7 +64,7 @@ def release(
     chunk_rows: int | None = None,
     resume: bool = False,
     progress: Progress = False,
-    coverage: bool | None = None,
+    coverage: CoverageOption = None,
 ) -> Any:
     """Release a statistic of every group of a table or file, or of all its records.
 
@@ -91,7 +92,8 @@ def release(
         refused: a data set's filter or own schema, or files of a folder with other endings.
     points : str or sequence of str
         The column of points (fixed-size lists in row-major order, or tensors), or one column for
-        each number. A missing point counts as the ball's centre.
+        each number; in any order if their names say what they hold, as ``lat, lon`` do. A missing
+        point counts as the ball's centre.
     ball : Ball
         Public domain of all groups.
     guarantee : PureDP, ApproxDP, ZCDP or GDP
@@ -154,9 +156,11 @@ def release(
         all records of a file with the number of readings done, and 0; True prints them to standard
         error. A job also logs a line for each chunk,
         with rate and time left, as ``curvedp.batch`` (see `logging`).
-    coverage : bool or None
+    coverage : bool, "each" or None
         As in `curvedp.frechet_mean`: one count of the records of all groups, skipped ones too,
-        which the manifest holds. Between chunks its sums are kept under a pad of the secret.
+        which the manifest holds; between chunks its sums are kept under a pad of the secret. "each"
+        counts those of every group that is released and large enough, in the columns `inside`,
+        `outside`, `no_point` and their standard error, `count_error`.
 
     Returns
     -------
@@ -312,12 +316,13 @@ def _release_all_records(
     secret: NoiseSecret | _PathLike | None,
     chunk_rows: int | None,
     progress: Progress,
-    coverage: bool | None,
+    coverage: CoverageOption,
 ) -> Any:
     """The release of all records of a table or file as one data set."""
     beside = check_beside(check_statistic(statistic), covariate, labels)
     ball = as_domain(ball)
-    names, space = names_of(points, "points"), ball.manifold
+    space = ball.manifold
+    names = in_reading_order(names_of(points, "points"), space)
     check_units(units, records_per_unit)
     columns = RecordColumns(names, space, beside, units, statistic)
     is_file = is_files(source)

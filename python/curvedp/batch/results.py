@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from curvedp._arrow import pa
 from curvedp.batch.parameters import BatchParameters, ball_to_dict
 from curvedp.privacy import ASSUMPTIONS, Guarantee
-from curvedp.privacy.coverage import Coverage
+from curvedp.privacy.coverage import Coverage, GroupCoverage
 from curvedp.privacy.group_report import Range, statement_of_groups
 from curvedp.privacy.provenance import Provenance
+from curvedp.statistics.call import Call
 from curvedp.statistics.releases import Releases
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "count_sizes",
     "errors_of",
     "manifest",
+    "mechanisms_of",
     "with_plain_lists",
 ]
 
@@ -47,14 +49,20 @@ def _plain(array: Any) -> Any:
     )
 
 
+def mechanisms_of(call: Call, designs: Iterable[Any]) -> set[str]:
+    """Names of the mechanisms of groups' designs; None for groups that were skipped."""
+    return {call.statistic.mechanism_of(own) for own in designs if own is not None}
+
+
 def manifest(
     parameters: BatchParameters,
     sizes: Counter[int],
     too_small: set[int],
+    mechanisms: Iterable[str],
     *,
     noise: str,
     errors: Range | None,
-    coverage: Coverage | None,
+    coverage: Coverage | GroupCoverage | None,
     uncounted: str | None,
     provenance: Provenance,
     protected: Releases[Any] | None = None,
@@ -68,11 +76,13 @@ def manifest(
         Number of groups of each number of records, or of units where they have names.
     too_small : set of int
         Those numbers at which groups were skipped.
+    mechanisms : iterable of str
+        Names of those that groups have.
     noise : {"fresh", "kept", "deleted"}
         Source of the noise: a fresh key, a secret that is kept, or one that is deleted.
     errors : pair of float or None
         See `errors_of`.
-    coverage : Coverage or None
+    coverage : Coverage, GroupCoverage or None
         Released numbers of records inside the ball.
     uncounted : str or None
         Why there are none.
@@ -127,6 +137,7 @@ def manifest(
         "composition": composition(parameters, groups - skipped, total),
         "assumptions": {name: ASSUMPTIONS[name] for name in assumptions},
         "noise": _NOISE[noise],
+        "mechanisms": sorted(set(mechanisms)),
         "expected_errors": None if errors is None else list(errors),
         "coverage": None if coverage is None else coverage.to_dict(),
         "uncounted": uncounted,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,15 +19,17 @@ from curvedp._html import MOST_ROWS, card
 from curvedp._validation import FloatArray
 from curvedp.batch.chunk import Chunk, rows_of_chunk
 from curvedp.batch.columns import RecordColumns, as_table, in_order, key_columns, runs, select
-from curvedp.batch.counts import added_up, count_of
+from curvedp.batch.counts import added_up, count_of, counts_of_groups
 from curvedp.batch.folder import folder_of
 from curvedp.batch.output import output_of, read_manifest
 from curvedp.batch.parameters import BatchParameters
-from curvedp.batch.results import count_sizes, errors_of, manifest
+from curvedp.batch.results import count_sizes, errors_of, manifest, mechanisms_of
 from curvedp.errors import BatchError
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
-from curvedp.privacy.coverage import Coverage
-from curvedp.privacy.group_report import report_of_groups
+from curvedp.privacy.coverage import Coverage, GroupCoverage, coverage_from_dict
+from curvedp.privacy.disclosed import Disclosed
+from curvedp.privacy.disclosure import Disclosure
+from curvedp.privacy.group_report import disclosure_of_groups, domain_text, report_of_groups
 from curvedp.privacy.payment import charged
 from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.release import unproved_text
@@ -34,15 +37,14 @@ from curvedp.privacy.secret import fingerprint_of
 from curvedp.privacy.statement import Statement
 from curvedp.statistics.call import Designs, Report
 from curvedp.statistics.counting import counted
-from curvedp.statistics.grouping import Offsets, most_groups, refuse_many_groups
-from curvedp.statistics.release import numbers_of
+from curvedp.statistics.grouping import Offsets, most_groups, numbers_of, refuse_many_groups
 from curvedp.statistics.tables import releases_table
 
 __all__ = ["BatchReleases", "release_table"]
 
 
 @dataclass(frozen=True)
-class BatchReleases:
+class BatchReleases(Disclosed):
     """Releases of a batch.
 
     Attributes
@@ -93,10 +95,13 @@ class BatchReleases:
         return Statement(**self.manifest["statement"])
 
     @property
-    def coverage(self) -> Coverage | None:
-        """Numbers of records of all groups inside the ball, if they were counted."""
+    def coverage(self) -> Coverage | GroupCoverage | None:
+        """Numbers of records of all groups inside the ball, if they were counted.
+
+        By one count, or added up from one of each group, which stand in the table.
+        """
         found = self.manifest["coverage"]
-        return None if found is None else Coverage.from_dict(found)
+        return None if found is None else coverage_from_dict(found)
 
     @property
     def table(self) -> Any:
@@ -149,6 +154,27 @@ class BatchReleases:
             ("provenance", str(Provenance.from_dict(found["provenance"]))),
             *([] if self.path is None else [("file", str(self.path))]),
         ]
+
+    def _disclosure(self) -> Disclosure:
+        found = self.manifest
+        ball = found["ball"]
+        return disclosure_of_groups(
+            found["statistic"],
+            ball["manifold"],
+            domain=domain_text([ball.get("radius", math.inf if len(ball) == 1 else None)]),
+            total=Guarantee.from_dict(found["guarantee_of_all"]),
+            each=self._guarantee,
+            told=self.statement,
+            provenance=Provenance.from_dict(found["provenance"]),
+            n=found["records" if found["units_by"] is None else "units"],
+            records_per_unit=found["records_per_unit"],
+            groups=found["groups"],
+            groups_per_unit=found["groups_per_unit"],
+            assumptions=found["assumptions"],
+            mechanisms=found["mechanisms"],
+            parts=[],
+            coverage=self.coverage,
+        )
 
     @property
     def _guarantee(self) -> Guarantee:
@@ -243,9 +269,11 @@ def release_table(
             parameters,
             count_sizes(numbers_of(sizes)),
             skipped,
+            mechanisms_of(call, designs),
             noise="fresh" if secret is None else "kept",
             errors=errors_of(found),
-            coverage=count_of(call, added_up(weights), secret),
+            coverage=count_of(call, added_up(weights), secret)
+            or counts_of_groups(call, found, len(n)),
             uncounted=uncounted,
             provenance=provenance,
         )

@@ -19,8 +19,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from curvedp._arrow import fs
+from curvedp._places import public_name
 from curvedp.batch.folder import folder_of
-from curvedp.batch.listing import filesystem_of, public_name
+from curvedp.batch.listing import filesystem_of
 from curvedp.batch.output import output_of
 from curvedp.errors import BatchError
 

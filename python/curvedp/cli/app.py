@@ -13,6 +13,7 @@ from click import shell_completion
 from rich.console import Console
 
 import curvedp
+from curvedp._places import public_name
 from curvedp.cli import demo as demo_module
 from curvedp.cli.batch import batch
 from curvedp.cli.options import (
@@ -98,9 +99,18 @@ def _errors_in_one_line(arguments: Sequence[str]) -> Iterator[None]:
 
 
 def _with_command(note: str, arguments: Sequence[str]) -> str:
-    """A note with the command that goes on in place of the library's call."""
-    again = [own for own in arguments if own != "--resume"]
+    """A note with the command that goes on in place of the library's call, without keys of URIs."""
+    again = [_without_keys(own) for own in arguments if own != "--resume"]
     return note.replace(_RESUME, f"'{shlex.join(['curvedp', *again, '--resume'])}'")
+
+
+def _without_keys(argument: str) -> str:
+    """An argument, or the public part of a place."""
+    if "://" not in argument:
+        return argument
+    option, mark, place = argument.partition("=")
+    is_option = bool(mark) and option.startswith("--")
+    return f"{option}={public_name(place)}" if is_option else public_name(argument)
 
 
 class _App(click.Group):

@@ -17,11 +17,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from curvedp._places import public_name
 from curvedp._text import rounded_down
 from curvedp.cli.options import (
     ball_options,
     budget_options,
     coverage_option,
+    ledger_options,
     mechanism_option,
     relation_options,
     units_option,
@@ -175,12 +177,7 @@ _WORDS = (
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder of this machine in which a result that goes to a URI is made and kept.",
 )
-@click.option(
-    "--ledger",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Ledger file to spend from; created when new. Refuses before any noise is drawn.",
-)
-@click.option("--ledger-budget", metavar="BUDGET", help="Total budget of that ledger; as for mean.")
+@ledger_options
 @click.option(
     "--secret",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -193,6 +190,12 @@ _WORDS = (
     help="Records in a chunk, at least; by default 524,288, or as many as make 32 MiB.",
 )
 @coverage_option
+@click.option(
+    "--coverage-each",
+    is_flag=True,
+    help="Count the records inside the ball in every group that is large enough, in place of one "
+    "count of all.",
+)
 @click.option("--resume", is_flag=True, help="Go on with a batch that was interrupted.")
 @click.option(
     "--log",
@@ -250,9 +253,12 @@ def batch(
     stage: Path | None,
     ledger: Path | None,
     ledger_budget: str | None,
+    ledger_data: str | None,
+    ledger_unit: str | None,
     secret: Path | None,
     chunk_rows: int | None,
     coverage: bool | None,
+    coverage_each: bool,
     resume: bool,
     log: Path | None,
     log_json: bool,
@@ -272,6 +278,8 @@ def batch(
     """
     if workers is not None and scheduler is not None:
         raise click.UsageError("give --workers or --scheduler, not both")
+    if coverage_each and coverage is not None:
+        raise click.UsageError("give --coverage-each or --coverage or --no-coverage, not several")
     try:
         from curvedp.batch.parameters import REFUSAL, BatchParameters, statistic_named
         from curvedp.batch.parquet import all_rows
@@ -320,13 +328,13 @@ def batch(
         "covariate": covariate,
         "labels": labels,
         "units": units,
-        "coverage": coverage,
+        "coverage": "each" if coverage_each else coverage,
     }
     if protected:
         _refuse_with_protected_keys(
             dry_run=dry_run, log=log, workers=workers, scheduler=scheduler, stage=stage
         )
-        with open_ledger(ledger, ledger_budget) as book:
+        with open_ledger(ledger, ledger_budget, ledger_data, ledger_unit) as book:
             found = release(
                 own,
                 source,
@@ -345,14 +353,15 @@ def batch(
     if dry_run:
         # a ledger that does not exist yet is not created by a dry run
         existing = ledger if ledger is not None and ledger.exists() else None
-        with open_ledger(existing, ledger_budget if existing else None) as book:
+        names = (ledger_budget, ledger_data, ledger_unit) if existing else ()
+        with open_ledger(existing, *names) as book:
             _print_plan(console, parameters, source, book, chunk_rows)
         return
     if secret is not None and not secret.exists() and not resume:
         NoiseSecret.create(secret)
     with (
         _logged(log, log_json),
-        open_ledger(ledger, ledger_budget) as book,
+        open_ledger(ledger, ledger_budget, ledger_data, ledger_unit) as book,
         _bar() as report,
         _release_on(workers, scheduler, release_all) as release_chunks,
     ):
@@ -383,13 +392,13 @@ def _refuse_with_protected_keys(**given: object) -> None:
 def _print_done(console: Console, done: Any, out: str, *, is_local: bool = True) -> None:
     """Report and places of a result that is written."""
     from curvedp.batch.folder import folder_of
-    from curvedp.batch.listing import public_name
     from curvedp.batch.output import output_of
 
     with kept_in(public_name(out)):
         console.print(done.report(), markup=False)
         released = done.manifest["groups"] - done.manifest["groups_skipped"]
-        console.print(f"{released} releases written to {out}", markup=False, soft_wrap=True)
+        written = f"{released} releases written to {public_name(out)}"
+        console.print(written, markup=False, soft_wrap=True)
         if is_local:
             place = output_of(Path(out), folder_of(Path(out)), "").manifest
             console.print(f"Manifest written to {place}", markup=False, soft_wrap=True)

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curvedp._text import listed
+from curvedp.column_names import reading_order
 from curvedp.manifolds import Manifold
 
 __all__ = ["CSV", "Dialect", "FileError", "read_csv", "read_csv_labels", "select_names"]
@@ -61,8 +62,8 @@ class Dialect:
 
     @property
     def is_said(self) -> bool:
-        """True if more is said than whether there are names."""
-        return self != Dialect(self.header)
+        """True if anything is said."""
+        return self != CSV
 
     def cells(self, line: str) -> list[str]:
         """The cells of a line; none if it cannot be read."""
@@ -153,6 +154,8 @@ def read_csv(
     if dialect.header or manifold is None:
         width = len(names) if dialect.header else len(rows[0])
         wanted = list(range(width)) if columns is None else select_names(names, columns, path)
+        if manifold is not None and dialect.header:
+            wanted = [wanted[k] for k in reading_order([names[k] for k in wanted], manifold)]
         _check_numbers(rows[0], wanted, dialect, path)
         missing = [""] * width
         whole = [row if len(row) == width else missing for row in rows]

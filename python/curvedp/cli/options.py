@@ -17,6 +17,7 @@ __all__ = [
     "data_argument",
     "data_options",
     "example",
+    "ledger_options",
     "level_option",
     "mechanism_option",
     "output_options",
@@ -185,14 +186,18 @@ coverage_option = click.option(
 )
 
 
-def output_options(command: Command) -> Command:
-    """Options for the file of the release and the budget that it spends."""
+def ledger_options(command: Command) -> Command:
+    """The ledger that pays, and what it is called."""
     for option in (
-        coverage_option,
         click.option(
-            "--seed",
-            type=click.IntRange(min=0),
-            help="For reproduction only: a seeded release carries no guarantee.",
+            "--ledger-unit",
+            metavar="NAME",
+            help="Name of what a new ledger protects, for reports: person, patient, household.",
+        ),
+        click.option(
+            "--ledger-data",
+            metavar="NAME",
+            help="Name of the data set of a new ledger, for reports.",
         ),
         click.option(
             "--ledger-budget",
@@ -204,6 +209,21 @@ def output_options(command: Command) -> Command:
             type=click.Path(dir_okay=False, path_type=Path),
             help="Ledger file to spend from; created when new. Refuses before any noise is drawn.",
         ),
+    ):
+        command = option(command)
+    return command
+
+
+def output_options(command: Command) -> Command:
+    """Options for the file of the release and the budget that it spends."""
+    for option in (
+        coverage_option,
+        click.option(
+            "--seed",
+            type=click.IntRange(min=0),
+            help="For reproduction only: a seeded release carries no guarantee.",
+        ),
+        ledger_options,
         click.option(
             "--out",
             type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),

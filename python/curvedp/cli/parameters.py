@@ -19,7 +19,14 @@ from curvedp.domain import Ball, WholeSpace
 from curvedp.manifolds import Manifold, as_manifold
 from curvedp.privacy import GDP, ZCDP, ApproxDP, Ledger, PureDP, Release
 
-__all__ = ["Guarantee", "open_ledger", "parse_ball", "parse_guarantee", "parse_levels"]
+__all__ = [
+    "LEDGER_OPTIONS",
+    "Guarantee",
+    "open_ledger",
+    "parse_ball",
+    "parse_guarantee",
+    "parse_levels",
+]
 
 Guarantee = PureDP | ApproxDP | ZCDP | GDP
 Array = NDArray[np.float64]
@@ -70,26 +77,39 @@ def parse_levels(text: str) -> float | list[float]:
     return levels if "," in text else levels[0]
 
 
-def open_ledger(path: Path | None, budget: str | None) -> AbstractContextManager[Ledger | None]:
-    """The ledger of a file with its total budget, such as ``epsilon=3`` or ``mu=1``.
+#: Names of options, in the order in which `open_ledger` takes them.
+LEDGER_OPTIONS = ("ledger", "ledger_budget", "ledger_data", "ledger_unit")
+
+
+def open_ledger(
+    path: Path | None, budget: str | None = None, data: str | None = None, unit: str | None = None
+) -> AbstractContextManager[Ledger | None]:
+    """The ledger of a file with its total budget, such as ``epsilon=3`` or ``mu=1``, and its names.
 
     Raises
     ------
     ValueError
-        A budget without a file, a new file without a budget, or a budget that cannot be read.
+        A budget or name without a file, a new file without a budget, or a budget that cannot be
+        read.
     LedgerError
-        The file is no ledger or has another budget.
+        The file is no ledger or has another budget, data set or unit.
     FileError
         The file cannot be created or opened.
     """
-    if path is None and budget is None:
-        return nullcontext()
     if path is None:
-        raise ValueError("--ledger-budget goes with --ledger")
+        for name, own in (("budget", budget), ("data", data), ("unit", unit)):
+            if own is not None:
+                raise ValueError(f"--ledger-{name} goes with --ledger")
+        return nullcontext()
+    names = {"data": data or "", "unit": unit or ""}
+    for name, own in names.items():
+        if not own.isprintable():
+            raise ValueError(f"--ledger-{name} must be a plain text")
     if budget is None:
         if not path.exists():
             raise ValueError(f"--ledger {path} is new: say its budget with --ledger-budget")
-        return Ledger.open(path)
+        with Ledger.open(path) as known:
+            return Ledger(known.budget, path=path, **names)
     given = dict(_BUDGET_ENTRY.findall(budget))
     if ",".join(f"{name}={value}" for name, value in given.items()) != budget.replace(" ", ""):
         raise ValueError(
@@ -98,7 +118,7 @@ def open_ledger(path: Path | None, budget: str | None) -> AbstractContextManager
     values = {name: float(value) for name, value in given.items()}
     total = parse_guarantee(*(values.get(name) for name in ("epsilon", "delta", "rho", "mu")))
     try:
-        return Ledger(total, path=path)
+        return Ledger(total, path=path, **names)
     except OSError as error:
         raise FileError(f"--ledger {path}: cannot be used ({error.strerror})") from error
 
@@ -153,7 +173,8 @@ def _center_from_file(path: Path, manifold: Manifold) -> Array:
             raise FileError(f"--center {path}: not a release written by curvedp") from error
         table = np.asarray(release.value, dtype=np.float64)[None]
     elif path.suffix.lower() in SUFFIXES:
-        table = read_table(path, dialect=Dialect(header=False))
+        is_csv = path.suffix.lower() == ".csv"
+        table = read_table(path, dialect=Dialect(header=not is_csv))
         if table.shape == manifold.point_shape:
             table = table[None]
     else:

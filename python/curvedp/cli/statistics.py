@@ -26,7 +26,13 @@ from curvedp.cli.options import (
     records_per_unit_option,
 )
 from curvedp.cli.output import ReleaseFile, kept_in, read_stored
-from curvedp.cli.parameters import open_ledger, parse_ball, parse_guarantee, parse_levels
+from curvedp.cli.parameters import (
+    LEDGER_OPTIONS,
+    open_ledger,
+    parse_ball,
+    parse_guarantee,
+    parse_levels,
+)
 from curvedp.cli.tables import FileError, as_points, read_labels, read_table
 from curvedp.domain import Ball
 from curvedp.privacy.base import with_relation
@@ -86,7 +92,7 @@ def _release(
     out = options["out"]
     with (
         ReleaseFile(out) as file,
-        open_ledger(options["ledger"], options["ledger_budget"]) as book,
+        open_ledger(*(options[name] for name in LEDGER_OPTIONS)) as book,
         messages.status("release"),
     ):
         release = statistic(
@@ -162,7 +168,8 @@ def mean(data: Path, mechanism: str | None, **options: Any) -> None:
 
     DATA is an npy, npz, csv or parquet file. One row is one record: a point, flattened, the
     upper triangle of a symmetric matrix row by row, longitude and latitude in degrees, or a
-    quaternion. Directions may have any length and landmarks any position and size. A record that is
+    quaternion. Columns named lat, lon, or w, x, y, z, or Dxx, Dyy, ..., may come in any order.
+    Directions may have any length and landmarks any position and size. A record that is
     not a point of the manifold, or has an empty cell, counts as the ball's centre, or without a
     ball not at all. The number of records is public but for --neighbours add-remove.
     """

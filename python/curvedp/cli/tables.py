@@ -25,6 +25,7 @@ from curvedp.cli.csv_files import (
     read_csv_labels,
     select_names,
 )
+from curvedp.column_names import in_reading_order
 from curvedp.errors import BatchError, MissingExtraError
 from curvedp.manifolds import Euclidean, Manifold
 
@@ -81,7 +82,10 @@ def read_table(
     if columns is not None and suffix not in (".csv", ".parquet"):
         raise FileError(f"{path}: columns can be chosen from csv and parquet files only")
     if dialect.is_said and suffix != ".csv":
-        raise FileError(f"{path}: only a csv file has a delimiter, decimal sign or encoding")
+        raise FileError(
+            f"{path}: only a csv file has a first line without names (--no-header), a delimiter, a "
+            "decimal sign or an encoding"
+        )
     if not path.is_file():
         raise FileError(f"{path}: no such file")
     try:
@@ -198,6 +202,7 @@ def _read_parquet(path: Path, columns: Sequence[str] | None, manifold: Manifold 
     if not chosen or not len(table):
         raise FileError(f"{path}: no record")
     space = manifold or Euclidean(1)
+    chosen = in_reading_order(chosen, space)
     width = space.point_size if len(chosen) == 1 else 1
     try:
         blocks = [column_numbers(table.column(k), k, space, width) for k in chosen]

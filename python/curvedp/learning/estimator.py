@@ -29,7 +29,7 @@ from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
 from curvedp.privacy.base import adds_or_removes
 from curvedp.privacy.statement import Statement
-from curvedp.statistics.call import CommonOptions
+from curvedp.statistics.call import CommonOptions, CoverageOption
 
 #: Parameters that are values with parameters of their own.
 _VALUES = ("ball", "guarantee")
@@ -75,8 +75,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         estimator that holds one is not stored.
     seed : int, optional
         For tests and examples only: the release is then `Unproved`.
-    coverage : bool or None
-        As in `frechet_mean`.
+    coverage : bool, "each" or None
+        As in `frechet_mean`; "each" counts the records of every class, where these are groups.
     n_guess : int, optional
         As in `frechet_mean`: a public guess of the number of records, for a guarantee with
         ``neighbours="add-remove"``.
@@ -85,7 +85,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     ----------
     n_features_in_ : int
         Entries of a record, or columns of a table.
-    coverage_ : Coverage or None
+    coverage_ : Coverage, GroupCoverage or None
         Numbers of records that were points inside the ball, once a fit, if they were counted.
 
     Notes
@@ -104,7 +104,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     ledger: Ledger | None = None
     secret: NoiseSecret | None = None
     seed: int | None = None
-    coverage: bool | None = None
+    coverage: CoverageOption = None
     n_guess: int | None = None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:

@@ -175,7 +175,8 @@ class Reply:
 
 
 def _check_fields(data: Any, names: set[str]) -> None:
-    if not isinstance(data, dict) or data.get("schema_version") != SCHEMA_VERSION:
+    version = data.get("schema_version") if isinstance(data, dict) else None
+    if type(version) is not int or version != SCHEMA_VERSION:
         raise ValueError(f"another schema than {SCHEMA_VERSION}")
     if set(data) != names | {"schema_version"}:
         raise ValueError(f"it must hold {', '.join(sorted(names))} and nothing else")

@@ -282,6 +282,8 @@ class Manifold(ABC):
             columns = shape if len(shape) > 1 and 0 not in shape[1:] else (0, *self.point_shape)
             return self._whole(np.empty(columns), name)
         array = self._numbers(value, name)
+        if self.point_shape == (1,) and array.ndim == 1:
+            array = array[:, None]  # numbers, each of them a point
         if array.shape == self.point_shape and array.shape[1:] == (self.kernels.short_size,):
             array = array[:, None, :]  # rows of short forms, not one point
             points = self._complete(array.reshape(len(array), -1))

@@ -66,7 +66,43 @@ class Euclidean(Manifold):
         return np.zeros(self.dim)
 
 
-class Sphere(Manifold):
+class _LonLat(Manifold):
+    """A space whose points in R^3 have longitude and latitude."""
+
+    def to_lonlat(self, points: ArrayLike) -> FloatArray:
+        """Longitude and latitude in degrees of points of a 2-sphere, which `as_points` reads.
+
+        Of one of the two ends of an axis.
+
+        Parameters
+        ----------
+        points : array-like, shape (..., 3)
+
+        Returns
+        -------
+        ndarray, shape (..., 2)
+            Longitudes from -180 to 180, latitudes from -90 to 90.
+
+        Raises
+        ------
+        ValueError
+            In another dimension.
+
+        Examples
+        --------
+        >>> Sphere(2).to_lonlat([[0.0, 1.0, 0.0], [-1.0, 0.0, 1.0]]).round(6).tolist()
+        [[90.0, 0.0], [180.0, 45.0]]
+        """
+        if self.dim != 2:
+            raise ValueError(
+                f"longitude and latitude are of a 2-sphere and its axes, not of {self.spec}"
+            )
+        x, y, z = np.moveaxis(self._points(points, "points"), -1, 0)
+        lonlat = np.stack([np.arctan2(y, x), np.arctan2(z, np.hypot(x, y))], axis=-1)
+        return np.asarray(np.degrees(lonlat))
+
+
+class Sphere(_LonLat):
     """Sphere of dimension `dim` in R^(dim+1): points x of shape (dim+1,) with |x| = radius.
 
     Sectional curvature 1/radius^2 (0 on the circle), injectivity radius pi * radius.
@@ -105,34 +141,6 @@ class Sphere(Manifold):
 
     def _equations(self) -> Sequence[Equation]:
         return [Equation("|value|^2 - R^2", slice(None), True, Fraction(self.radius) ** 2)]
-
-    def to_lonlat(self, points: ArrayLike) -> FloatArray:
-        """Longitude and latitude in degrees of points of a 2-sphere, which `as_points` reads.
-
-        Parameters
-        ----------
-        points : array-like, shape (..., 3)
-
-        Returns
-        -------
-        ndarray, shape (..., 2)
-            Longitudes from -180 to 180, latitudes from -90 to 90.
-
-        Raises
-        ------
-        ValueError
-            On a sphere of another dimension.
-
-        Examples
-        --------
-        >>> Sphere(2).to_lonlat([[0.0, 1.0, 0.0], [-1.0, 0.0, 1.0]]).round(6).tolist()
-        [[90.0, 0.0], [180.0, 45.0]]
-        """
-        if self.dim != 2:
-            raise ValueError(f"longitude and latitude are of a 2-sphere, not of {self.spec}")
-        x, y, z = np.moveaxis(self._points(points, "points"), -1, 0)
-        lonlat = np.stack([np.arctan2(y, x), np.arctan2(z, np.hypot(x, y))], axis=-1)
-        return np.asarray(np.degrees(lonlat))
 
     def _random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
         return self.project(rng.standard_normal((count, self.dim + 1)))
@@ -485,7 +493,7 @@ class Rotations(Manifold):
         return [near, 2 * np.pi - near]
 
 
-class Projective(Manifold):
+class Projective(_LonLat):
     """Axes, the real projective space RP^dim: unit vectors of shape (dim+1,) up to sign.
 
     The distance of two axes is the angle between them, arccos|<x, y>|. Sectional curvature 1 (0 in

@@ -1,7 +1,8 @@
 """Guarantees, their conversions and composition, releases, and the ledger that spends a budget."""
 
 from curvedp.privacy.accounting import compose_mixed, to_dp_event
-from curvedp.privacy.coverage import Coverage
+from curvedp.privacy.assumptions import ASSUMPTIONS
+from curvedp.privacy.coverage import Coverage, GroupCoverage
 from curvedp.privacy.guarantees import (
     GDP,
     ZCDP,
@@ -15,7 +16,7 @@ from curvedp.privacy.guarantees import (
 from curvedp.privacy.ledger import Ledger, LedgerEntry
 from curvedp.privacy.provenance import Payment, Provenance
 from curvedp.privacy.record_count import RecordCount
-from curvedp.privacy.release import ASSUMPTIONS, Release
+from curvedp.privacy.release import Release
 from curvedp.privacy.secret import NoiseSecret
 from curvedp.privacy.statement import Statement
 
@@ -25,6 +26,7 @@ __all__ = [
     "ZCDP",
     "ApproxDP",
     "Coverage",
+    "GroupCoverage",
     "Guarantee",
     "Ledger",
     "LedgerEntry",

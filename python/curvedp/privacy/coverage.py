@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
+from curvedp._validation import FloatArray
 from curvedp.privacy.base import Guarantee
 
 #: Standard errors that a share must lie beyond its limit before it is warned of.
@@ -75,6 +77,28 @@ class Coverage:
         """
         no_point = 2.0 / math.sqrt(3.0) * float(point[1])
         outside = float(point[0]) - 0.5 * no_point
+        return cls.of_numbers(outside, no_point, standard_error, n, noise, guarantee)
+
+    @classmethod
+    def of_numbers(
+        cls,
+        outside: float,
+        no_point: float,
+        standard_error: float,
+        n: int,
+        noise: str,
+        guarantee: Guarantee,
+    ) -> Coverage:
+        """The numbers that follow from two of them with their noise.
+
+        Parameters
+        ----------
+        outside, no_point : float
+        standard_error : float
+        n : int
+        noise : str
+        guarantee : Guarantee
+        """
         noisy = (n - outside - no_point, outside, no_point)
         inside, outside, no_point = _on_simplex(noisy, n)
         return cls(
@@ -156,6 +180,170 @@ class Coverage:
             raise ValueError("coverage is damaged")
         known = {"noisy": noisy, "guarantee": Guarantee.from_dict(data["guarantee"])}
         return cls(**(data | known))
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupCoverage:
+    """Counts of the records of each of many groups, added up.
+
+    The counts themselves stand with the releases: as `Release.coverage` of each group, and in the
+    columns `inside`, `outside`, `no_point` and `count_error` of a table, unbiased, so that they
+    may lie outside [0, n].
+
+    Attributes
+    ----------
+    groups, counted : int
+        Number of groups, and of those whose records were counted: the others are too small.
+    n : int
+        Number of records, or of units where they are known by name, in groups that were counted.
+    noisy : tuple of float
+        Numbers of records inside the ball, outside it, and no points: added up, unbiased.
+    standard_error : float
+        Of each of `noisy`.
+    unreadable, elsewhere : int
+        Number of groups with too many no points, and with too few points inside their ball.
+    noise : str
+        "Gaussian" or "Laplace".
+    guarantee : Guarantee
+        Of the count of each group, to a unit in it; that of the group's release covers it.
+
+    Examples
+    --------
+    >>> import numpy as np, curvedp as cdp
+    >>> ball = cdp.Ball("spd:2", center="identity", radius=1.0)
+    >>> X, halves = np.tile(np.eye(2), (4000, 1, 1)), [0, 2000, 4000]
+    >>> means = cdp.frechet_mean(X, ball, cdp.GDP(mu=2.0), groups=halves, coverage="each")
+    >>> means.coverage.counted, means[0].coverage.inside > 1800, means.coverage.warnings
+    (2, True, ())
+    """
+
+    groups: int
+    counted: int
+    n: int
+    noisy: tuple[float, float, float]
+    standard_error: float
+    unreadable: int
+    elsewhere: int
+    noise: str
+    guarantee: Guarantee
+
+    @classmethod
+    def of(
+        cls,
+        n: FloatArray,
+        outside: FloatArray,
+        no_point: FloatArray,
+        error: FloatArray,
+        *,
+        groups: int,
+        noise: str,
+        guarantee: Guarantee,
+    ) -> GroupCoverage:
+        """The counts of some of so many groups, added up.
+
+        Parameters
+        ----------
+        n, outside, no_point, error : ndarray
+            Of each group; NaN where nothing was counted.
+        groups : int
+            Number of all groups, also of those that are not among these: a group is doubtful if
+            its numbers would seldom be so by chance in any of so many.
+        noise : str
+        guarantee : Guarantee
+        """
+        known = np.isfinite(error)
+        n, outside, no_point, error = (own[known] for own in (n, outside, no_point, error))
+        inside, reach = n - outside - no_point, _margin(noise, groups) * error
+        sums = (float(inside.sum()), float(outside.sum()), float(no_point.sum()))
+        return cls(
+            groups=len(known),
+            counted=len(n),
+            n=int(n.sum()),
+            noisy=sums,
+            standard_error=math.sqrt(float(np.sum(error**2))),
+            unreadable=int(np.count_nonzero(no_point - reach > _MOST_NO_POINTS * n)),
+            elsewhere=int(np.count_nonzero(inside + reach < _LEAST_INSIDE * n)),
+            noise=noise,
+            guarantee=guarantee,
+        )
+
+    def __add__(self, other: GroupCoverage) -> GroupCoverage:
+        """That of the groups of both."""
+        inside, outside, no_point = map(sum, zip(self.noisy, other.noisy, strict=True))
+        return GroupCoverage(
+            groups=self.groups + other.groups,
+            counted=self.counted + other.counted,
+            n=self.n + other.n,
+            noisy=(inside, outside, no_point),
+            standard_error=math.hypot(self.standard_error, other.standard_error),
+            unreadable=self.unreadable + other.unreadable,
+            elsewhere=self.elsewhere + other.elsewhere,
+            noise=self.noise,
+            guarantee=self.guarantee,
+        )
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences against the balls or the format of the records; empty if there are none."""
+        found = []
+        if self.unreadable:
+            found.append(
+                f"in {self.unreadable} of {self.groups} groups many records are no points of the "
+                "manifold and count as the ball's centre: look for missing values, the order of "
+                "the numbers of a record, and deficient rank"
+            )
+        if self.elsewhere:
+            found.append(
+                f"in {self.elsewhere} of {self.groups} groups few records are points inside the "
+                "ball, and the result is largely that of records moved to its edge or centre: look "
+                "at units, the order of columns, the ball's centre and its radius"
+            )
+        return tuple(found)
+
+    def __str__(self) -> str:
+        missing = self.groups - self.counted
+        plural = "s are" if missing > 1 else " is"
+        small = f"; {missing} group{plural} too small for a count" if missing else ""
+        if not self.counted:
+            return "one count for each group" + small
+        inside, outside, no_point = _on_simplex(self.noisy, self.n)
+        shares = [f"{100.0 * own / self.n:.0f} %" for own in (inside, outside, no_point)]
+        error = f"(± {200.0 * self.standard_error / self.n:.0f} %)"
+        return (
+            f"one count for each of {self.counted} groups; in all about {shares[0]} {error} of "
+            f"their records were points inside the ball, {shares[1]} {error} outside, moved to its "
+            f"edge, {shares[2]} {error} no points, replaced by its centre{small}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dictionary for JSON; `from_dict` reads it."""
+        return asdict(self) | {"noisy": list(self.noisy), "guarantee": self.guarantee.to_dict()}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> GroupCoverage:
+        """Inverse of `to_dict`."""
+        known = {
+            "noisy": tuple(data["noisy"]),
+            "guarantee": Guarantee.from_dict(data["guarantee"]),
+        }
+        return cls(**(data | known))
+
+
+def coverage_from_dict(data: dict[str, Any]) -> Coverage | GroupCoverage:
+    """Inverse of `to_dict` of either."""
+    return GroupCoverage.from_dict(data) if "groups" in data else Coverage.from_dict(data)
+
+
+def _margin(noise: str, groups: int) -> float:
+    """Standard errors that one of so many counts must lie beyond its limit to be warned of.
+
+    Such that false alarms are about as rare as those of one count.
+    """
+    usual, groups = _MARGINS[noise], max(groups, 1)
+    if noise == "Laplace":  # whose tail is about exp(-sqrt(3) t)
+        return usual + 0.65 * math.log(groups)
+    normal = NormalDist()
+    return -normal.inv_cdf(normal.cdf(-usual) / groups)
 
 
 def _on_simplex(counts: tuple[float, float, float], n: int) -> tuple[float, float, float]:

@@ -6,10 +6,10 @@ what stands higher rests on what stands below.
 
 from __future__ import annotations
 
-from typing import Any
-
-from curvedp._text import rounded_down, rounded_up
+from curvedp._text import rounded_up
+from curvedp.privacy.assumptions import explained
 from curvedp.privacy.base import Guarantee
+from curvedp.privacy.disclosure import Disclosure
 from curvedp.privacy.guarantees import NO_GUARANTEE, Unproved
 
 __all__ = ["page"]
@@ -19,27 +19,27 @@ _DELTAS = (1e-4, 1e-6, 1e-9)
 _SHARES = (0.01, 0.05, 0.1)
 
 
-def page(release: Any) -> str:
+def page(told: Disclosure) -> str:
     """The page, in Markdown.
 
     Parameters
     ----------
-    release : Release
+    told : Disclosure
     """
-    told = release.statement
-    made = "" if release.provenance is None else f"{_sentence(str(release.provenance))}.\n"
-    alarm = f"**{NO_GUARANTEE}**\n" if isinstance(release.guarantee, Unproved) else ""
+    said = told.statement
+    made = "" if told.provenance is None else f"{_sentence(str(told.provenance))}.\n"
+    alarm = f"**{NO_GUARANTEE}**\n" if isinstance(told.guarantee, Unproved) else ""
     sections = [
-        ("Privacy parameters", told.cost + "\n\n" + _curve(release.guarantee)),
-        ("Unit of privacy", told.protected),
-        ("Trust model and what the promise rests on", _assumptions(release)),
-        ("Mechanism and its correctness", _mechanism(release)),
-        ("Accuracy and bias", told.accuracy),
-        ("Side channels", told.against),
-        ("For the reader to judge", _judge(release)),
+        ("Privacy parameters", said.cost + "\n\n" + _curve(told.guarantee)),
+        ("Unit of privacy", said.protected),
+        ("Trust model and what the promise rests on", _assumptions(told)),
+        ("Mechanism and its correctness", _mechanism(told)),
+        ("Accuracy and bias", said.accuracy),
+        ("Side channels", said.against),
+        ("For the reader to judge", _judge(told)),
     ]
     body = "\n".join(f"## {name}\n\n{_sentence(text)}\n" for name, text in sections)
-    title = f"# The {release.statistic} on {release.manifold}\n"
+    title = f"# The {told.title}\n"
     return "\n".join(filter(None, (title, alarm, made, body)))
 
 
@@ -69,27 +69,20 @@ def _curve(guarantee: Guarantee) -> str:
     return "\n".join([*power, "", *(implied if known else [])])
 
 
-def _assumptions(release: Any) -> str:
-    if isinstance(release.guarantee, Unproved):
-        return f"Nothing is proved, whatever is assumed: {release.guarantee.why}."
-    told = release.statement.assuming
-    further = "\n".join(f"- {text}" for text in release.explained_assumptions())
-    return f"It holds if {told}\n\n{further}".strip()
+def _assumptions(told: Disclosure) -> str:
+    if isinstance(told.guarantee, Unproved):
+        return f"Nothing is proved, whatever is assumed: {told.guarantee.why}."
+    further = "\n".join(f"- {text}" for text in explained(told.assumptions))
+    return f"It holds if {told.statement.assuming}\n\n{further}".strip()
 
 
-def _mechanism(release: Any) -> str:
+def _mechanism(told: Disclosure) -> str:
     """Noise, calibration and proof."""
-    exact = (
-        "Its noise was computed in floating point on a public grid."
-        if "idealized-sampling" in release.assumptions
-        else "Its noise was drawn in exact arithmetic."
-    )
-    parts = "".join(f"\n- {part.statistic}: {part.guarantee}" for part in release.parts)
-    return (
-        f"{release.mechanism}: sensitivity {rounded_up(release.sensitivity)}, noise scale "
-        f"{rounded_down(release.scale)}, error of the solver at most "
-        f"{rounded_up(release.solver_tolerance, 3)}{_proof(release.guarantee)} {exact}"
-        + (f"\n\nStages, which the guarantee covers together:\n{parts}" if parts else "")
+    noise = "; ".join(told.noise)
+    stages = told.stages
+    parts = "".join(f"\n- {text}" for text in stages)
+    return f"{noise}{_proof(told.guarantee)} Its noise was {told.drawing}." + (
+        f"\n\nStages, which the guarantee covers together:\n{parts}" if stages else ""
     )
 
 
@@ -98,14 +91,14 @@ def _proof(guarantee: Guarantee) -> str:
     if isinstance(guarantee, Unproved):
         return ". That it is private is not proved."
     return (
-        ", which the noise covers. Its proof stands in the documentation of curvedp, beside tests "
+        ": the noise covers both. Its proof stands in the documentation of curvedp, beside tests "
         "that attack it."
     )
 
 
-def _judge(release: Any) -> str:
+def _judge(told: Disclosure) -> str:
     """Questions that no software answers."""
-    unit = "person" if release.units_by_name else "record"
+    unit = "person" if told.units_by_name else "record"
     return (
         f"- Is one {unit} what needs protection, or a family, a clinic, a day?\n"
         "- Is the ball, and every other parameter, really no result of a look at the records?\n"

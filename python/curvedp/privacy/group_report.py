@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from curvedp._html import MOST_ROWS
 from curvedp.privacy.base import Guarantee
-from curvedp.privacy.coverage import Coverage
+from curvedp.privacy.coverage import Coverage, GroupCoverage
+from curvedp.privacy.disclosure import Disclosure
 from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.release import LOCAL, coverage_text, limits_of_error
 from curvedp.privacy.statement import Statement, accuracy_of, statement
 
-__all__ = ["Range", "report_of_groups", "statement_of_groups"]
+__all__ = [
+    "Range",
+    "disclosure_of_groups",
+    "domain_text",
+    "report_of_groups",
+    "statement_of_groups",
+]
 
 _WIDTH, _INDENT = 88, 20
 #: The least and the largest of the expected errors that are known.
@@ -28,7 +36,7 @@ def statement_of_groups(
     records_per_unit: int,
     private_keys: bool = False,
     errors: Range | None,
-    coverage: Coverage | None,
+    coverage: Coverage | GroupCoverage | None,
     uncounted: str | None,
     provenance: Provenance | None,
 ) -> Statement:
@@ -48,7 +56,7 @@ def statement_of_groups(
         True if which groups there are is protected, too.
     errors : pair of float or None
         The range of the expected errors; None if none is known.
-    coverage : Coverage or None
+    coverage : Coverage, GroupCoverage or None
     uncounted : str or None
         Why the records inside the ball were not counted.
     provenance : Provenance or None
@@ -66,6 +74,85 @@ def statement_of_groups(
         local=local,
         provenance=provenance,
     )
+
+
+def disclosure_of_groups(
+    statistic: str,
+    manifold: str,
+    *,
+    domain: str,
+    total: Guarantee,
+    each: Guarantee,
+    told: Statement,
+    provenance: Provenance | None,
+    n: int,
+    records_per_unit: int,
+    groups: int,
+    groups_per_unit: int,
+    assumptions: Iterable[str],
+    mechanisms: Iterable[str],
+    parts: Iterable[tuple[str, Guarantee]],
+    coverage: Coverage | GroupCoverage | None,
+) -> Disclosure:
+    """Facts about the releases of all groups together.
+
+    Parameters
+    ----------
+    statistic, manifold, domain : str
+    total, each : Guarantee
+        Of all releases and of a group's, to one unit.
+    told : Statement
+    provenance : Provenance or None
+    n : int
+        Of all groups.
+    records_per_unit, groups, groups_per_unit : int
+    assumptions : iterable of str
+    mechanisms : iterable of str
+    parts : iterable of (str, Guarantee)
+        Statistics that each group's release rests on.
+    coverage : Coverage, GroupCoverage or None
+    """
+    noise = tuple(
+        f"{name}: sensitivity and noise scale of each group stand with its release, the error of "
+        "the solver is added to the sensitivity"
+        for name in dict.fromkeys(mechanisms)
+    )
+    return Disclosure(
+        statistic=statistic,
+        manifold=manifold,
+        domain=domain,
+        guarantee=total,
+        statement=told,
+        provenance=provenance,
+        n=n,
+        records_per_unit=records_per_unit,
+        assumptions=frozenset(assumptions),
+        noise=noise,
+        parts=tuple(parts),
+        count=None if coverage is None else coverage.guarantee,
+        groups=groups,
+        groups_per_unit=groups_per_unit,
+        each=each,
+    )
+
+
+def domain_text(radii: Iterable[float | None]) -> str:
+    """Where the records of groups lie, and what became of others.
+
+    Parameters
+    ----------
+    radii : iterable of float or None
+        Of the balls; infinite without one, None for a product of balls.
+    """
+    known = set(radii)
+    radius = known.pop()
+    if radius == math.inf:
+        return "the manifold: there was no public ball, one was found privately"
+    where = "a ball of each group around a public centre"
+    if not known:
+        of_radius = "product of balls" if radius is None else f"ball of radius {radius:.6g}"
+        where = f"{of_radius} around a public centre"
+    return f"{where}; records outside were projected on it"
 
 
 def report_of_groups(

@@ -392,8 +392,10 @@ class Ledger:
         return _as_guarantee(self._budget, rest, round_down)
 
     def report(self) -> str:
-        """Plain text: budget, what is spent, what remains, and a line for each spend."""
+        """Plain text: names, budget, what is spent, what remains, and a line for each spend."""
+        names = (("data", self.data), ("unit", self.unit))
         lines = [
+            *(f"{f'{name}:':<12}{text}" for name, text in names if text),
             f"budget:     {self.budget}",
             f"spent:      {self.spent or 'nothing'}",
             f"remaining:  {_left(self.remaining)}",

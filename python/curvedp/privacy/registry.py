@@ -15,6 +15,7 @@ from typing import Any
 from curvedp._text import rounded_up
 from curvedp._validation import as_choice, as_probability
 from curvedp.privacy.base import Guarantee
+from curvedp.privacy.disclosure import Disclosure
 from curvedp.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP, Unproved
 from curvedp.privacy.provenance import Provenance
 
@@ -75,12 +76,12 @@ class Product:
             raise ValueError("authors must be the names of those who write the entry")
 
 
-def entry(release: Any, product: Product, *, delta: float = _DELTA) -> dict[str, Any]:
+def entry(told: Disclosure, product: Product, *, delta: float = _DELTA) -> dict[str, Any]:
     """The registry's entry for a release, of tier 3.
 
     Parameters
     ----------
-    release : Release
+    told : Disclosure
     product : Product
     delta : float
         At which the epsilon of a guarantee that has none is stated.
@@ -90,7 +91,7 @@ def entry(release: Any, product: Product, *, delta: float = _DELTA) -> dict[str,
     ValueError
         If nothing is proved about the release, or it does not say when it was made.
     """
-    guarantee, made = release.guarantee, release.provenance
+    guarantee, made = told.guarantee, told.provenance
     if isinstance(guarantee, Unproved):
         raise ValueError("a release without a guarantee has no entry in a registry of guarantees")
     if made is None:
@@ -99,25 +100,24 @@ def entry(release: Any, product: Product, *, delta: float = _DELTA) -> dict[str,
     return {
         "url_slug": re.sub(r"[^a-z0-9]+", "-", product.name.lower()).strip("-") or "entry",
         "deployment": {
-            "basic": _basic(release, product, made),
+            "basic": _basic(told, product, made),
             "dp_variant": {
                 "variant_name": _VARIANTS.get(type(guarantee), "Custom"),
                 "data_domain": (
-                    f"Points of {release.n} {_counted(release)} on {release.manifold}; those "
-                    f"outside a public ball of radius {release.ball_radius:.6g} were moved to its "
-                    "edge."
+                    f"Points of {_number(told)}{told.counted} on {told.manifold}. Their domain: "
+                    f"{told.domain}."
                 ),
-                "unprotected_quantities": _unprotected(release),
+                "unprotected_quantities": _unprotected(told),
             },
-            "privacy_loss": _loss(release, guarantee, made, delta),
-            "deployment_model": _model(release, made),
+            "privacy_loss": _loss(told, guarantee, made, delta),
+            "deployment_model": _model(told, made),
             "implementation": {
                 "preprocessing_and_hyperparameter_tuning": product.preparation or _STATED,
-                "mechanisms": _mechanisms(release, made),
-                "composition": _composition(release),
+                "mechanisms": _mechanisms(told, made),
+                "composition": _composition(told),
                 "post_processing": "None that touches the records again.",
                 "justification": product.justification or _STATED,
-                "utility": release.statement.accuracy,
+                "utility": told.statement.accuracy,
             },
             "administrative": {
                 "status": "Draft",
@@ -128,9 +128,9 @@ def entry(release: Any, product: Product, *, delta: float = _DELTA) -> dict[str,
     }
 
 
-def _basic(release: Any, product: Product, made: Provenance) -> dict[str, Any]:
+def _basic(told: Disclosure, product: Product, made: Provenance) -> dict[str, Any]:
     """Product and publisher."""
-    is_model = release.statistic.startswith(_MODELS)
+    is_model = told.statistic.startswith(_MODELS)
     sector = {} if product.sector is None else {"data_product_sector": product.sector}
     return {
         "name": product.name,
@@ -149,10 +149,10 @@ def _basic(release: Any, product: Product, made: Provenance) -> dict[str, Any]:
     }
 
 
-def _loss(release: Any, guarantee: Guarantee, made: Provenance, delta: float) -> dict[str, Any]:
+def _loss(told: Disclosure, guarantee: Guarantee, made: Provenance, delta: float) -> dict[str, Any]:
     """Unit and parameters; of a kind without a word of its own the whole privacy relation."""
-    unit = made.unit or ("person" if release.units_by_name else "record")
-    details = f"{guarantee}. {release.statement.cost}"
+    unit = made.unit or ("person" if told.units_by_name else "record")
+    details = f"{guarantee}. {told.statement.cost}"
     if isinstance(guarantee, GDP):
         mu = rounded_up(guarantee.mu)
         metric = (
@@ -164,25 +164,35 @@ def _loss(release: Any, guarantee: Guarantee, made: Provenance, delta: float) ->
             f"Gaussian differential privacy. Input metric: {metric}; bound: 1. Output measure: "
             f"the trade-off curve of tests; bound: that of N(0, 1) and N({mu}, 1). {details}"
         )
-    is_public = guarantee.neighbours == "replace" and release.records_per_unit == 1
-    counted = {"number_of_privacy_units": release.n} if is_public else {}
+    is_public = guarantee.neighbours == "replace"
+    is_public &= told.records_per_unit == told.groups_per_unit == 1
+    counted = {"number_of_privacy_units": told.n} if is_public else {}
     return {
         "privacy_unit": f"{unit}-level",
-        "privacy_unit_details": _unit(release),
+        "privacy_unit_details": _unit(told),
         **counted,
         "privacy_parameters": _parameters(guarantee, delta),
         "privacy_parameters_details": details,
     }
 
 
-def _model(release: Any, made: Provenance) -> dict[str, str]:
+def _model(told: Disclosure, made: Provenance) -> dict[str, str]:
     """Trust, and how often something is released."""
-    if release.is_local:
+    later = _later(made)
+    if told.is_local:
         name, trust = (
             "Local",
             "Nobody is trusted: noise is added before the record leaves its owner.",
         )
         actors = "The owner of the record, and everybody who sees the release."
+    elif "shares-of-noise" in told.assumptions:
+        name, trust = (
+            "Federated",
+            "Records stay at their sites, of which enough are trusted to add their shares of the "
+            "noise; the server is trusted to look at totals alone.",
+        )
+        actors = "The sites, each with its records; the server; everybody who sees the release."
+        later = "Later releases from a site's records are charged to that site's own ledger."
     else:
         name, trust = "Central", "The curator is trusted; who sees the release is not."
         actors = "The curator, who sees the records; everybody who sees the release."
@@ -190,35 +200,35 @@ def _model(release: Any, made: Provenance) -> dict[str, str]:
         "model_name": name,
         "trust_assumptions": trust,
         "actors": actors,
-        "release_type": "One release",
-        "release_type_details": _later(made),
+        "release_type": "Many releases" if told.groups else "One release",
+        "release_type_details": later,
         "data_source_type": "Static",
         "access_type": "Non-interactive",
     }
 
 
-def _counted(release: Any) -> str:
-    """The word for what n counts."""
-    return "units" if release.units_by_name else "records"
+def _number(told: Disclosure) -> str:
+    """The number of records or units before their name, where it is public."""
+    return f"{told.n} " if told.guarantee.neighbours == "replace" else ""
 
 
-def _unprotected(release: Any) -> str:
+def _unprotected(told: Disclosure) -> str:
     """Quantities that are public."""
-    groups = "; which unit is in which group" if "public-groups" in release.assumptions else ""
-    by_replacing = release.guarantee.neighbours == "replace"
-    n = f"The number of {_counted(release)}, {release.n}{groups}; the" if by_replacing else "The"
+    groups = "; which unit is in which group" if "public-groups" in told.assumptions else ""
+    by_replacing = told.guarantee.neighbours == "replace"
+    n = f"The number of {told.counted}, {told.n}{groups}; the" if by_replacing else "The"
     return f"{n} ball and all parameters, which were known or chosen without a look at the records."
 
 
-def _unit(release: Any) -> str:
+def _unit(told: Disclosure) -> str:
     """Adjacent data sets."""
-    if release.is_local:
+    if told.is_local:
         return "Any two records are adjacent."
-    by_replacing = release.guarantee.neighbours == "replace"
-    if release.units_by_name:
+    by_replacing = told.guarantee.neighbours == "replace"
+    if told.units_by_name:
         done = "replaced by any others; the number of units stays" if by_replacing else _MOVED
         return f"All records of one unit are {done}."
-    k = release.records_per_unit
+    k = told.records_per_unit
     which = "One record is" if k == 1 else f"At most {k} records, those of one unit, are"
     return f"{which} {'replaced; the number of records stays' if by_replacing else _MOVED}."
 
@@ -247,25 +257,26 @@ def _later(made: Provenance) -> str:
     )
 
 
-def _composition(release: Any) -> str:
-    parts = ", ".join(f"{part.statistic} {part.guarantee}" for part in release.parts)
-    whole = f"The stages ({parts}) compose to {release.guarantee}." if parts else "One mechanism."
-    if {"public-groups", "public-keys"} & release.assumptions:
-        keys = "" if "public-groups" in release.assumptions else "their keys "
-        whole += (
+def _composition(told: Disclosure) -> str:
+    parts = ", ".join(told.stages)
+    whole = told.guarantee if told.each is None else told.each
+    found = f"The stages ({parts}) compose to {whole}." if parts else "One mechanism."
+    if {"public-groups", "public-keys"} & told.assumptions:
+        keys = "" if "public-groups" in told.assumptions else "their keys "
+        found += (
             f" Groups are disjoint and {keys}public: for a unit in one of them the releases of all "
             "compose in parallel, for a unit in several those of its groups add up."
         )
-    return whole
+    if told.groups:
+        found += (
+            f" A unit is in at most {told.groups_per_unit} of {told.groups} groups, so that all "
+            f"releases promise {told.guarantee}."
+        )
+    return found
 
 
-def _mechanisms(release: Any, made: Provenance) -> str:
+def _mechanisms(told: Disclosure, made: Provenance) -> str:
     """Mechanism, library, and measures against what leaks beside the value."""
-    drawn = (
-        "computed in floating point and rounded to a public grid"
-        if "idealized-sampling" in release.assumptions
-        else "drawn in exact arithmetic, so that the released doubles have the proved law"
-    )
     time = (
         "the answer was given at a public time"
         if made.steady
@@ -273,10 +284,9 @@ def _mechanisms(release: Any, made: Provenance) -> str:
     )
     return "\n".join(
         [
-            f"- Mechanism: {release.mechanism}, calibrated to a sensitivity of "
-            f"{rounded_up(release.sensitivity)} and the solver's error.",
+            *(f"- Mechanism: {noise}." for noise in told.noise),
             f"- Library: curvedp {made.version}.",
-            f"- Floating point: noise was {drawn}.",
+            f"- Floating point: noise was {told.drawing}.",
             f"- Timing: {time}.",
             "- Platform: errors and warnings depend on shapes, parameters and released numbers "
             "alone.",

@@ -10,7 +10,7 @@ import json
 import math
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from importlib import import_module
 from types import NoneType
 from typing import Any, Self, TypeVar
@@ -22,71 +22,26 @@ from curvedp._displays import Shown, displayed
 from curvedp._html import card
 from curvedp._text import is_long, numbers, rounded_down, rounded_up
 from curvedp._validation import as_count, as_positive
+from curvedp.privacy.assumptions import explained
 from curvedp.privacy.base import Guarantee, adds_or_removes
-from curvedp.privacy.coverage import Coverage
-from curvedp.privacy.document import page
+from curvedp.privacy.coverage import Coverage, GroupCoverage
+from curvedp.privacy.disclosed import Disclosed
+from curvedp.privacy.disclosure import Disclosure
 from curvedp.privacy.guarantees import GDP, NO_GUARANTEE, PureDP, Unproved, compose
 from curvedp.privacy.implication import implies
 from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.record_count import RecordCount
-from curvedp.privacy.registry import Product
-from curvedp.privacy.registry import entry as registry_entry
 from curvedp.privacy.statement import NOT_COUNTED, Statement, statement
 from curvedp.privacy.stored import restored
 
-__all__ = ["ASSUMPTIONS", "SCHEMA_VERSION", "Release"]
+__all__ = ["SCHEMA_VERSION", "Release"]
 
 SCHEMA_VERSION = 1
 
 _Kind = TypeVar("_Kind", bound="Release")
 
 #: Modules with releases that have further fields: imported where such a release is read.
-_KINDS = ("curvedp.statistics", "curvedp.regression", "curvedp.conformal")
-
-ASSUMPTIONS = {
-    "idealized-sampling": (
-        "The noise was computed in floating point and rounded to a public grid at least 2^16 times "
-        "coarser than its rounding error; the guarantee is proved for the exact distribution, from "
-        "which the probability of a single value may differ by about 2^-15 of itself per dimension."
-    ),
-    "seeded": (
-        "The noise came from a seed, not from the operating system: whoever learns or guesses the "
-        "seed can subtract the noise, so nothing is promised."
-    ),
-    "units-by-name": (
-        "All records of one person carry one label, and no other person's do. How many records a "
-        "person has is protected, how many persons there are is not."
-    ),
-    "records-validated": (
-        "Records were checked and could have raised an error; whether they did depends on single "
-        "records, so nothing is promised."
-    ),
-    "approximate-sampling": (
-        "The noise came from a Markov chain that has not certifiably reached its distribution, so "
-        "nothing is promised."
-    ),
-    "public-groups": (
-        "Results for disjoint groups are counted in parallel; this holds only if the group of each "
-        "record is public or fixed before the data were seen."
-    ),
-    "public-keys": (
-        "The keys of the groups were chosen without a look at the records; which of them a record "
-        "has is a property of that record alone, and is protected."
-    ),
-    "groups-by-record": (
-        "Which group a record belongs to is a property of that record alone; groups of few records "
-        "are not shown, but for the probability delta."
-    ),
-    "public-classes": (
-        "The classes are those of the labels that were given: the guarantee holds if which labels "
-        "occur at all is public. How many records have each, and which, is protected."
-    ),
-    "public-base-point": (
-        "The point at which the statistic was taken was given as a plain point, not as a release: "
-        "the guarantee holds only if it is public, that is, chosen without looking at the records "
-        "or released before under a guarantee of its own."
-    ),
-}
+_KINDS = ("curvedp.statistics", "curvedp.regression", "curvedp.conformal", "curvedp.sites")
 
 #: Limits of the expected error, by the first words of a statistic.
 _LIMITS_OF_ERROR = {
@@ -165,7 +120,7 @@ def _is_array(kind: str) -> bool:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Release:
+class Release(Disclosed):
     """One released value with its guarantee.
 
     Parameters
@@ -455,96 +410,32 @@ class Release:
         lines += ["", "assumptions:" if self.assumptions else "assumptions: none"]
         for text in self.explained_assumptions():
             lines += textwrap.wrap(f"- {text}", 88, subsequent_indent="  ")
-        return [*lines, *lines_of_parts(self.parts)]
+        return [*lines, *lines_of_parts(self.parts, self.coverage)]
 
-    def to_registry(
-        self,
-        *,
-        name: str,
-        data_curator: str,
-        curator_type: str,
-        description: str,
-        intended_use: str,
-        region: str,
-        authors: Sequence[str],
-        sector: str | None = None,
-        preparation: str = "",
-        justification: str = "",
-        delta: float = 1e-6,
-    ) -> dict[str, Any]:
-        """An entry for a public registry of deployments (Dwork, Kohli, Mulligan 2019), tier 3.
-
-        What follows from the release is filled in: variant, parameters, unit and adjacency,
-        quantities that are not protected, composition, mechanisms, measures against leaks and the
-        error to expect. The registry has no word for Gaussian differential privacy: such a
-        guarantee is "Custom", with its epsilon at `delta`, its rho and its privacy relation.
-
-        Parameters
-        ----------
-        name, data_curator, description, intended_use, region : str
-            Of the data product and its publisher.
-        curator_type : {"Government", "Industry", "Nonprofit"}
-        authors : sequence of str
-            Of the entry.
-        sector : str, optional
-            "Technology", "Healthcare", "Education", "Government", "Energy" or "Finance".
-        preparation : str
-            What was done with the records before, how parameters were chosen, and whether that was
-            accounted for.
-        justification : str
-            Reasons for the choices.
-        delta : float
-            At which an epsilon is stated where the guarantee has none.
-
-        Returns
-        -------
-        dict
-            For YAML or JSON.
-
-        Raises
-        ------
-        ValueError
-            If nothing is proved about the release, it does not say when it was made, or a field
-            that the registry requires is empty.
-
-        Examples
-        --------
-        >>> import numpy as np, curvedp as cdp
-        >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
-        >>> mean = cdp.frechet_mean(np.tile(ball.center, (500, 1)), ball, cdp.PureDP(1.0))
-        >>> entry = mean.to_registry(
-        ...     name="Mean direction", data_curator="A laboratory", curator_type="Nonprofit",
-        ...     description="Of 500 records", intended_use="Research", region="Europe",
-        ...     authors=["A. Author"],
-        ... )
-        >>> entry["deployment"]["privacy_loss"]["privacy_parameters"]
-        {'epsilon': 1.0}
-        """
-        product = Product(
-            name=name,
-            data_curator=data_curator,
-            curator_type=curator_type,
-            description=description,
-            intended_use=intended_use,
-            region=region,
-            sector=sector,
-            authors=tuple(authors),
-            preparation=preparation,
-            justification=justification,
+    def _disclosure(self) -> Disclosure:
+        return Disclosure(
+            statistic=self.statistic,
+            manifold=self.manifold,
+            domain=self._domain(),
+            guarantee=self.guarantee,
+            statement=self.statement,
+            provenance=self.provenance,
+            n=self.n,
+            records_per_unit=self.records_per_unit,
+            assumptions=self.assumptions,
+            noise=(
+                f"{self.mechanism}: sensitivity {rounded_up(self.sensitivity)}, noise scale "
+                f"{rounded_down(self.scale)}, error of the solver at most "
+                f"{rounded_up(self.solver_tolerance, 3)}",
+            ),
+            parts=tuple((part.statistic, part.guarantee) for part in self.parts),
+            count=None if self.coverage is None else self.coverage.guarantee,
+            is_local=self.is_local,
         )
-        return registry_entry(self, product, delta=delta)
 
     def explained_assumptions(self) -> list[str]:
         """Assumptions besides the proof, each with its meaning."""
-        return [_explained(key) for key in sorted(self.assumptions)]
-
-    def document(self) -> str:
-        """A page in Markdown after the pyramid of NIST SP 800-226 (2025), from the top down.
-
-        Privacy parameters and unit, assumptions of the model, the mechanism and its correctness,
-        accuracy, side channels, and what the reader has to judge.
-        """
-        return page(self)
+        return explained(self.assumptions)
 
     def plot(self, ax: Any = None) -> Shown:
         """Draw the release with the matplotlib of the extra ``plot``.
@@ -714,25 +605,6 @@ class Release:
         return self.count.used(self.n)
 
 
-def statement_of(
-    guarantee: Guarantee | None, parts: Sequence[Release], accuracy: str
-) -> Statement | None:
-    """The statement about something that was computed from releases; None without privacy.
-
-    Parameters
-    ----------
-    guarantee : Guarantee or None
-        Of everything in it.
-    parts : sequence of Release
-    accuracy : str
-        Its last sentence.
-    """
-    if guarantee is None or not parts:
-        return None
-    told = replace(parts[0], parts=(), guarantee=guarantee, calibrated_to=None).statement
-    return replace(told, accuracy=accuracy)
-
-
 def used_by(parts: Sequence[Release], n: int) -> str:
     """The number of records of something that was computed from releases, or what became of an
     unknown one.
@@ -746,31 +618,11 @@ def used_by(parts: Sequence[Release], n: int) -> str:
     return f"n = {n}" if count is None else count.used(n)
 
 
-def report_of_parts(
-    title: str,
-    facts: Sequence[tuple[str, str]],
-    told: Statement | None,
-    parts: Sequence[Release],
-) -> str:
-    """The report of something that was computed from releases.
-
-    Parameters
-    ----------
-    title : str
-    facts : sequence of (name, text)
-    told : Statement or None
-    parts : sequence of Release
-    """
-    lines = [title, *(f"{name}: {text}" for name, text in facts)]
-    lines += [] if told is None else ["", *told.lines()]
-    return "\n".join([*lines, *lines_of_parts(parts)]) + "\n"
-
-
-def lines_of_parts(parts: Sequence[Release]) -> list[str]:
-    """Lines of a report on the releases that it rests on, with what they add up to."""
+def lines_of_parts(parts: Sequence[Release], coverage: Coverage | None = None) -> list[str]:
+    """Lines of a report on the releases that it rests on, with what they and a count add up to."""
     if not parts:
         return []
-    whole = _added_up([part.guarantee for part in parts])
+    whole = _added_up([part.guarantee for part in parts], coverage)
     lines = [
         "",
         *textwrap.wrap(
@@ -783,12 +635,14 @@ def lines_of_parts(parts: Sequence[Release]) -> list[str]:
     return lines
 
 
-def _added_up(guarantees: Sequence[Guarantee]) -> str:
+def _added_up(guarantees: list[Guarantee], coverage: Coverage | None) -> str:
     """The composition of guarantees of releases from one data set, if they are of one kind."""
+    counted = [] if coverage is None else [coverage.guarantee]
+    guarantees = guarantees + counted
     kinds = {type(guarantee) for guarantee in guarantees}
     if len(guarantees) < 2 or len(kinds) > 1 or Unproved in kinds or adds_or_removes(guarantees[0]):
         return ""
-    return f" (together {compose(*guarantees)})"
+    return f" (together{' with the count' if counted else ''} {compose(*guarantees)})"
 
 
 def limits_of_error(statistic: str) -> str:
@@ -797,7 +651,7 @@ def limits_of_error(statistic: str) -> str:
     return next(found, "")
 
 
-def coverage_text(coverage: Coverage | None, uncounted: str | None) -> str:
+def coverage_text(coverage: Coverage | GroupCoverage | None, uncounted: str | None) -> str:
     """A sentence on how many records were points inside the ball, or why that is not known."""
     if coverage is not None:
         return f"Counted: {coverage}."
@@ -817,11 +671,6 @@ def unproved_text(guarantee: Guarantee | None) -> str:
     if isinstance(guarantee, Unproved):
         return f"{NO_GUARANTEE} {guarantee._claim}"
     return ""
-
-
-def _explained(key: str) -> str:
-    """An assumption with its meaning."""
-    return f"{key}: {ASSUMPTIONS.get(key, 'No explanation is stored for this assumption.')}"
 
 
 def _paragraph(text: str) -> list[str]:

@@ -13,7 +13,7 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,6 @@ from curvedp._validation import as_choice, as_count
 from curvedp.domain import Ball, ProductBall, WholeSpace, as_domain
 from curvedp.errors import ExistenceError
 from curvedp.manifolds import Manifold
-from curvedp.mechanisms import ways_to_meet
 from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.privacy import (
     GDP,
@@ -51,6 +50,8 @@ if TYPE_CHECKING:
 #: True prints to standard error; a callable receives the number of groups done and of all.
 Progress = bool | Callable[[int, int], object]
 Report = Callable[[int, int], object]
+#: Whether records are counted: by the public rule, always, never, or in each group.
+CoverageOption = bool | Literal["each"] | None
 #: The designs in use, and the number of each group's; None where there is no release.
 Designs = tuple[list[Any], NDArray[np.int32]]
 
@@ -69,7 +70,7 @@ class CommonOptions(TypedDict, total=False):
     seed: int | None
     progress: Progress
     timing: Timing
-    coverage: bool | None
+    coverage: CoverageOption
 
 
 class UnitOptions(CommonOptions, total=False):
@@ -140,13 +141,18 @@ class Call:
         return self.ball.manifold
 
     @property
+    def counts_all(self) -> bool:
+        """True if the records of all groups together are counted."""
+        return self.counting is not None and not self.counting.each
+
+    @property
     def promised(self) -> Guarantee:
         """The guarantee of the release of each group."""
         return self.guarantee if self.counting is None else self.counting.whole
 
     def ways(self) -> tuple[PureDP | GDP, ...]:
         """Guarantees that the statistic's noise may be calibrated to."""
-        return ways_to_meet(self.guarantee, getattr(self.statistic, "mechanism", None))
+        return self.statistic.ways(self)
 
     def shared(self, counting: Counting) -> Call:
         """The same beside a count, with its share of the budget."""

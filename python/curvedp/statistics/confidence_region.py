@@ -67,7 +67,6 @@ class Region(Calibrated[ConfidenceRegion]):
 
     title: ClassVar[str] = "confidence region of the Fréchet mean"
     word: ClassVar[str | None] = "region"
-    counted: ClassVar[bool] = False
     takes_unknown_n: ClassVar[bool] = True
     infers: ClassVar[bool] = True
 
@@ -165,7 +164,7 @@ class Region(Calibrated[ConfidenceRegion]):
         chart_point = np.full((count, *paid.call.manifold.point_shape), np.nan)
         covariance = np.full((count, dim, dim), np.nan)
         quantile, dof = np.full(count, np.nan), np.full(count, np.nan)
-        guarantee = paid.promise(paid.call.guarantee)
+        guarantee = paid.promise(paid.call.promised)
         for g, base in bases.items():
             moments = [part.release_at(g) for part in parts[1:]]
             region = assemble(base, moments, int(paid.n[g]), self.level, guarantee)
@@ -300,8 +299,8 @@ def confidence_region(
         Public length at which logarithms are clipped; by default r + rho(c, p), which never clips.
     mechanism : str or Mechanism class, optional
         Of the mean; see `choose_mechanism`.
-    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing
-        As in `frechet_mean`; there is no `coverage`, since it does not count its records.
+    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing, coverage
+        As in `frechet_mean`.
 
     Returns
     -------

@@ -8,17 +8,18 @@ from typing import Any
 from curvedp._guard import warn_of_paid
 from curvedp.errors import CoverageWarning, ExistenceError
 from curvedp.privacy import GDP, PureDP, Release
-from curvedp.privacy.coverage import Coverage
-from curvedp.statistics.call import Call, Designs
+from curvedp.privacy.coverage import Coverage, GroupCoverage
+from curvedp.privacy.of_parts import OfParts
+from curvedp.statistics.call import Call, CoverageOption, Designs
 from curvedp.statistics.coverage import Counting, share_of, why_not
-from curvedp.statistics.grouping import Offsets
+from curvedp.statistics.grouping import Offsets, numbers_of
 from curvedp.statistics.releases import Releases
 
 __all__ = ["check_coverage", "counted", "warn_of_coverage", "with_coverage"]
 
 
 def counted(
-    call: Call, sizes: Offsets, coverage: bool | None, total: int, *, alone: bool = False
+    call: Call, sizes: Offsets, coverage: CoverageOption, total: int, *, alone: bool = False
 ) -> tuple[Call, Designs, str | None]:
     """The call with a share of its budget for a count, its designs, or why it does not count.
 
@@ -27,9 +28,9 @@ def counted(
     call : Call
     sizes : ndarray
         See `sizes_of`.
-    coverage : bool or None
+    coverage : bool, "each" or None
         None where the public rule says so and every release exists beside the count, True always,
-        False never.
+        False never, "each" for a count of every group that is large enough.
     total : int
         Number of records of all groups.
     alone : bool
@@ -38,17 +39,18 @@ def counted(
     Raises
     ------
     ExistenceError
-        If there is no such release; for True also where there are too few records to count.
+        If there is no such release; for True and "each" also where there are too few records to
+        count.
     ValueError
-        For True where the statistic does not count.
+        For these where the statistic does not count, and for "each" without groups.
     """
-    check_coverage(call, coverage)
+    check_coverage(call, coverage, is_grouped=not alone)
     trials: list[Call] = []
     why = None if coverage is None else "coverage=False"
     if not call.statistic.counted:
         why = call.statistic.why_uncounted
     elif coverage is not False:
-        trials, why = _with_count(call, sizes, total, must=coverage is True)
+        trials, why = _with_count(call, sizes, total, coverage)
     refused: ExistenceError | None = None
     for trial in trials:
         try:
@@ -65,16 +67,19 @@ def counted(
     return call, call.designs(sizes, alone=alone), why
 
 
-def check_coverage(call: Call, coverage: bool | None) -> None:
-    """Refuses what is neither True, False nor None, and True where the statistic does not count."""
-    if coverage is not None and coverage is not True and coverage is not False:
-        raise TypeError(f"coverage must be True, False or None, got {coverage!r}")
+def check_coverage(call: Call, coverage: CoverageOption, *, is_grouped: bool) -> None:
+    """Refuses what is no such option, and counts that the statistic, or one data set, has not."""
+    words: tuple[CoverageOption, ...] = (None, True, False)
+    if not any(coverage is own for own in words) and coverage != "each":
+        raise TypeError(f'coverage must be True, False, "each" or None, got {coverage!r}')
     if coverage and not call.statistic.counted:
         raise ValueError(f"the {call.statistic.title} does not count records: leave coverage out")
+    if coverage == "each" and not is_grouped:
+        raise ValueError('coverage="each" counts the records of each group: give groups, or True')
 
 
 def _with_count(
-    call: Call, sizes: Offsets, total: int, *, must: bool
+    call: Call, sizes: Offsets, total: int, coverage: CoverageOption
 ) -> tuple[list[Call], str | None]:
     """Calls that count, the best first, or why there are none, which raises if it must.
 
@@ -85,12 +90,17 @@ def _with_count(
     found: list[tuple[float, bool, Call]] = []
     refused: list[ExistenceError] = []
 
+    def planned(way: PureDP | GDP) -> Counting:
+        if coverage == "each":
+            return Counting.of_each(own, way, numbers_of(sizes).tolist(), call.records_per_unit)
+        return Counting.of(own, way, total, *unit)
+
     def usual_way() -> PureDP | GDP | None:
         return call.statistic.way_of(call.design_of_largest(sizes)[0])
 
     for way in ways:
         try:
-            trial = call.shared(Counting.of(own, way, total, *unit))
+            trial = call.shared(planned(way))
             error = trial.largest_error(sizes) if len(ways) > 1 else 0.0
             other = math.isinf(error) and way != usual_way()
             found.append((error, other, trial))
@@ -98,7 +108,7 @@ def _with_count(
             refused.append(refusal)
     if found:
         return [trial for *_, trial in sorted(found, key=lambda one: one[:2])], None
-    if must:
+    if coverage:
         raise refused[-1]
     short = next((way for way in ways if share_of(way, total, *unit) is None), None)
     rest = f"the rest of the budget would be too small for the {call.statistic.title}"
@@ -116,7 +126,11 @@ def _same_skipped(one: Designs, other: Designs) -> bool:
 
 
 def with_coverage(
-    released: Any, coverage: Coverage | None, uncounted: str | None, *, warns: bool = True
+    released: Any,
+    coverage: Coverage | GroupCoverage | None,
+    uncounted: str | None,
+    *,
+    warns: bool = True,
 ) -> Any:
     """The same fresh release, or releases, with numbers of records, or with why there are none.
 
@@ -125,13 +139,13 @@ def with_coverage(
     """
     if warns:
         warn_of_coverage(coverage)
-    if isinstance(released, (Release, Releases)):
+    if isinstance(released, (Release, Releases, OfParts)):
         for name, own in (("coverage", coverage), ("uncounted", uncounted)):
             object.__setattr__(released, name, own)  # a copy would lose what is in no field
     return released
 
 
-def warn_of_coverage(coverage: Coverage | None) -> None:
+def warn_of_coverage(coverage: Coverage | GroupCoverage | None) -> None:
     """Warns of what released numbers of records tell."""
     for text in () if coverage is None else coverage.warnings:
         warn_of_paid(text, CoverageWarning)

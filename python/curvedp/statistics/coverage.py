@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,8 @@ class Counting:
         Number of records, or of units that are known by name, in all groups.
     moved : int
         Most of them that one unit contributes to all groups.
+    each : bool
+        True for a count of each group, to which `total` and `moved` then belong.
     """
 
     whole: Guarantee
@@ -68,6 +70,7 @@ class Counting:
     total: PureDP | GDP
     n: int
     moved: int
+    each: bool = False
 
     @classmethod
     def of(cls, whole: Guarantee, way: PureDP | GDP, n: int, records: int, groups: int) -> Counting:
@@ -86,7 +89,6 @@ class Counting:
         ExistenceError
             If the count's standard error would exceed a tenth of n.
         """
-        pure = isinstance(way, PureDP)
         share = share_of(way, n, records, groups)
         if share is None:
             raise ExistenceError(
@@ -94,17 +96,64 @@ class Counting:
                 "inside the ball: leave coverage out",
                 smallest_n=_least_n(way, records, groups),
             )
-        power = 1 if pure else 2
-        rest, own = way.split((1.0 - share**power, share**power))
+        rest, own = _divided(way, share)
         total = PureDP(groups * own.epsilon) if isinstance(own, PureDP) else _composed(own, groups)
         return cls(whole, way, rest, own, total, n, records * groups)
+
+    @classmethod
+    def of_each(
+        cls, whole: Guarantee, way: PureDP | GDP, sizes: Sequence[int], records: int
+    ) -> Counting:
+        """A count of each group, with the share of the smallest one that the rule counts.
+
+        Parameters
+        ----------
+        whole : Guarantee
+        way : PureDP or GDP
+        sizes : sequence of int
+            Numbers of records of the groups.
+        records : int
+            Most records that one unit contributes to a group.
+
+        Raises
+        ------
+        ExistenceError
+            If every group is too small.
+        """
+        found = (share_of(way, n, records) for n in set(sizes))
+        shares = [share for share in found if share is not None]
+        if not shares:
+            raise ExistenceError(
+                "every group has too few records, or too small a budget, to count how many are "
+                'points inside the ball: leave coverage="each" out',
+                smallest_n=_least_n(way, records, 1),
+            )
+        rest, own = _divided(way, max(shares))
+        return cls(whole, way, rest, own, own, 0, records, each=True)
+
+    def of_group(self, n: int) -> Counting | None:
+        """That of one group of n records, of a count of each; None for a group that is too small.
+
+        Parameters
+        ----------
+        n : int
+        """
+        if share_of(self.way, n, self.moved) is None:
+            return None
+        return replace(self, n=n, each=False)
 
     def told(self) -> dict[str, Any]:
         """All that its noise depends on besides records, for the keys of that noise.
 
         Two scales with one key would tell the numbers: z = S + s xi and z' = S + s' xi.
         """
-        return {"total": calibration_of(self.total), "moved": self.moved, "n": self.n}
+        known = {"each": True} if self.each else {"n": self.n}
+        return {"total": calibration_of(self.total), "moved": self.moved} | known
+
+    @property
+    def kind(self) -> str:
+        """The kind of its noise."""
+        return "Laplace" if isinstance(self.total, PureDP) else "Gaussian"
 
     @property
     def noise(self) -> VectorNoise:
@@ -128,9 +177,8 @@ class Counting:
         outside, no_point = (own / UNIT for own in weights)
         point = np.array([outside + 0.5 * no_point, 0.5 * math.sqrt(3.0) * no_point])
         noise = self.noise
-        kind = "Laplace" if noise.pure else "Gaussian"
         error = _PER_DEVIATION * noise.deviation
-        return Coverage.of(noise.add(point, stream), error, self.n, kind, promised)
+        return Coverage.of(noise.add(point, stream), error, self.n, self.kind, promised)
 
 
 def whole_error(way: PureDP | GDP, records: int = 1, groups: int = 1) -> float:
@@ -306,11 +354,53 @@ def weights_of(found: FloatArray, unit_ends: Offsets | None) -> Weights:
     return outside, no_point
 
 
+def weights_of_groups(
+    found: FloatArray, offsets: Offsets, unit_ends: Offsets | None
+) -> list[Weights]:
+    """`weights_of` for the records of each group.
+
+    Parameters
+    ----------
+    found : ndarray, shape (n,)
+    offsets : ndarray of int, shape (groups + 1,)
+    unit_ends : ndarray of int, shape (units + 1,), or None
+    """
+    kinds = [(found == kind).astype(np.int64) for kind in (1.0, 2.0)]
+    if unit_ends is None:
+        ones = np.ones(len(found), dtype=np.int64)
+        sums = [_sums_of_shares(own, ones, offsets) for own in kinds]
+    else:
+        sizes, ends = np.diff(unit_ends), np.searchsorted(unit_ends, offsets)
+        of_units = [np.diff(_cumulated(own)[unit_ends]) for own in kinds]
+        sums = [_sums_of_shares(own, sizes, ends) for own in of_units]
+    return list(zip(*sums, strict=True))
+
+
+def _cumulated(numbers: Offsets) -> Offsets:
+    """Sums of the first 0, 1, 2 ... numbers."""
+    return np.concatenate(([0], np.cumsum(numbers)))
+
+
+def _sums_of_shares(counts: Offsets, sizes: Offsets, ends: Offsets) -> list[int]:
+    """`_sum_of_shares` between every two neighbours of `ends`."""
+    high, rest = np.divmod(counts << _HALF, sizes)
+    low = (rest << _HALF) // sizes
+    of_groups = (np.diff(_cumulated(own)[ends]).tolist() for own in (high, low))
+    return [(one << _HALF) + other for one, other in zip(*of_groups, strict=True)]
+
+
 def _sum_of_shares(counts: Offsets, sizes: Offsets) -> int:
     """The sum of counts/sizes, each cut to a multiple of 2^-40."""
     high, rest = np.divmod(counts << _HALF, sizes)
     low = (rest << _HALF) // sizes
     return (int(high.sum()) << _HALF) + int(low.sum())
+
+
+def _divided(way: PureDP | GDP, share: float) -> tuple[PureDP | GDP, PureDP | GDP]:
+    """Rest that a count with that share of epsilon or mu leaves, and the count's own."""
+    power = 1 if isinstance(way, PureDP) else 2
+    rest, own = way.split((1.0 - share**power, share**power))
+    return rest, own
 
 
 def _composed(own: GDP, groups: int) -> GDP:

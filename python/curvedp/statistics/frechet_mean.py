@@ -27,7 +27,13 @@ from curvedp.mechanisms import Mechanism, choose_mechanism
 from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.mechanisms.choice import draws_exactly
 from curvedp.privacy import GDP, Guarantee, Ledger, NoiseSecret, PureDP
-from curvedp.statistics.call import Call, CallOptions, Designs, Progress
+from curvedp.statistics.call import (
+    Call,
+    CallOptions,
+    CoverageOption,
+    Designs,
+    Progress,
+)
 from curvedp.statistics.counting import counted
 from curvedp.statistics.design import (
     LIMITS,
@@ -239,7 +245,7 @@ def frechet_mean(
     seed: int | None = None,
     progress: Progress = False,
     timing: Timing = "prompt",
-    coverage: bool | None = None,
+    coverage: CoverageOption = None,
     n_guess: int | None = None,
 ) -> MeanRelease | LocatedMeanRelease | Releases[MeanRelease] | Releases[LocatedMeanRelease]:
     """Release the Fréchet mean of records under differential privacy.
@@ -301,12 +307,13 @@ def frechet_mean(
     timing : {"prompt", "steady"}
         "steady" answers at a time that says nothing about the records to who measures it: after
         four times as long as public records take that are worked on first. The value is the same.
-    coverage : bool or None
+    coverage : bool, "each" or None
         Also release how many records were points inside the ball, outside it, and no points, with
         a share of the guarantee: from .1 to .3 of mu, from .02 to .1 of epsilon. The release holds
         them as `coverage`, and a `CoverageWarning` says what they tell. By default (None) this is
         left out where the numbers would err by more than n/10, which the report says; True insists
-        on it, False never counts. Groups share one count. See docs/proofs/coverage.md.
+        on it, False never counts. Groups share one count; "each" counts those of every group that
+        is large enough. See docs/proofs/coverage.md.
     n_guess : int, optional
         A public guess of the number of records, in each group if there are groups, for a guarantee
         with neighbours="add-remove", which protects that number: it is released as `count` with a

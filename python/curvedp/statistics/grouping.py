@@ -312,3 +312,8 @@ def joined(names: Sequence[bytes]) -> Names:
     """Names one after the other."""
     ends = np.cumsum([0, *map(len, names)], dtype=np.int64)
     return np.frombuffer(b"".join(names), dtype=np.uint8), ends
+
+
+def numbers_of(sizes: Offsets) -> Offsets:
+    """Numbers of records, from sizes of parts."""
+    return sizes if sizes.ndim == 1 else np.asarray(sizes.sum(axis=1))

@@ -4,28 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from statistics import NormalDist
 from typing import Any
 
-from curvedp._html import card
-from curvedp._validation import as_count, as_number
-from curvedp.privacy import Guarantee, Release
-from curvedp.privacy.record_count import RecordCount
-from curvedp.privacy.release import (
-    NOT_PRIVATE,
-    check_parts,
-    report_of_parts,
-    statement_of,
-    unproved_text,
-    used_by,
-)
-from curvedp.privacy.statement import Statement
+from curvedp._validation import as_number
+from curvedp.privacy.of_parts import OfParts
 from curvedp.privacy.stored import restored
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class VarianceInterval:
+class VarianceInterval(OfParts):
     """A confidence interval for the Fréchet variance, in squared units of the metric.
 
     Attributes
@@ -36,45 +25,29 @@ class VarianceInterval:
         The private variance, corrected for the noise of the mean.
     level : float
         Probability with which the interval covers the variance of the population, for large n.
-    n : int
-    guarantee : Guarantee or None
-        Guarantee of everything in this object; None without privacy.
-    parts : tuple of Release
-        The releases that it was computed from.
+    n, guarantee, parts, coverage, uncounted
+        As in `ConfidenceRegion`.
     """
 
     lower: float
     upper: float
     estimate: float
     level: float
-    n: int
-    guarantee: Guarantee | None = None
-    parts: tuple[Release, ...] = ()
+
+    _statistic = "confidence interval of the Fréchet variance"
+    _display = "curvedp.plotting:VarianceIntervalDisplay.from_intervals"
 
     def __post_init__(self) -> None:
-        check_parts(self.guarantee, self.parts)
-        object.__setattr__(self, "n", as_count(self.n, "n"))
+        super().__post_init__()
         for name in ("lower", "upper", "estimate", "level"):
             object.__setattr__(self, name, as_number(getattr(self, name), name))
 
-    @property
-    def count(self) -> RecordCount | None:
-        """The released number of records, where it is protected."""
-        return self.parts[0].count if self.parts else None
-
-    def report(self) -> str:
-        """Plain text: the interval, the `statement`, then the releases that it rests on."""
-        return report_of_parts(self._title, self._facts(), self.statement, self.parts)
-
-    @property
-    def statement(self) -> Statement | None:
-        """See `Release.statement`; None without privacy."""
-        accuracy = (
+    def _accuracy(self) -> str:
+        return (
             f"made to hold the variance of the population, of records as moved to the ball, in "
             f"{100 * self.level:g} % of cases, if they are drawn independently of each other: less "
             "often where several are one person's."
         )
-        return statement_of(self.guarantee, self.parts, accuracy)
 
     @property
     def _title(self) -> str:
@@ -82,20 +55,6 @@ class VarianceInterval:
             f"{100 * self.level:g} % confidence interval for the Fréchet variance: "
             f"[{self.lower:.6g}, {self.upper:.6g}]"
         )
-
-    def _facts(self) -> list[tuple[str, str]]:
-        return [
-            ("guarantee", str(self.guarantee or NOT_PRIVATE)),
-            ("records", used_by(self.parts, self.n)),
-        ]
-
-    def __repr__(self) -> str:
-        known = NOT_PRIVATE if self.guarantee is None else self.guarantee._brief
-        return f"<VarianceInterval: {self._title}, {known}, n={self.n}>"
-
-    def _repr_html_(self) -> str:
-        alarm = unproved_text(self.guarantee)
-        return card(self._title, self._facts(), alarm=alarm, parts=self.parts)
 
     def to_json(self) -> str:
         """JSON text with ``schema_version``; floats survive it exactly."""
@@ -105,9 +64,7 @@ class VarianceInterval:
             "upper": self.upper,
             "estimate": self.estimate,
             "level": self.level,
-            "n": self.n,
-            "guarantee": None if self.guarantee is None else self.guarantee.to_dict(),
-            "parts": [part.to_dict() for part in self.parts],
+            **self._stored(),
         }
         return json.dumps(data, allow_nan=False, ensure_ascii=False)
 
@@ -126,12 +83,9 @@ class VarianceInterval:
     def _from_dict(cls, data: Any) -> VarianceInterval:
         if not isinstance(data, dict) or data.pop("schema_version", None) != 1:
             raise ValueError("another schema than 1")
-        if set(data) != set(cls.__dataclass_fields__):
+        if set(data) != {field.name for field in fields(cls)}:
             raise ValueError("unexpected or missing fields")
-        given = data["guarantee"]
-        data["guarantee"] = None if given is None else Guarantee.from_dict(given)
-        data["parts"] = tuple(map(Release.from_dict, data["parts"]))
-        return cls(**data)
+        return cls(**cls._read(data))
 
 
 def restricted_ends(

@@ -8,11 +8,12 @@ All of the guarantee is the noise of the sums. Proof: docs/proofs/sums-of-messag
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from curvedp._guard import warn_of_paid
 from curvedp._validation import FloatArray, as_choice, as_count, as_positive
@@ -30,9 +31,10 @@ from curvedp.statistics.paid import Paid
 from curvedp.statistics.releases import NOISE_COLUMNS, NoiseLaw, Releases
 from curvedp.statistics.statistic import Statistic
 from curvedp.sums.geometry import geometry_of
-from curvedp.sums.messages import start_of
-from curvedp.sums.records import RecordSums, searched
+from curvedp.sums.messages import Request, start_of
+from curvedp.sums.records import RecordSums
 from curvedp.sums.search import BALL_LIMIT, NOT_POINTS, NOT_SHOWN, Found, Search
+from curvedp.sums.steps import searched
 
 #: Streams of a group: one for each sum of each factor.
 _SUMS, _FACTORS = 32, 32
@@ -350,55 +352,64 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
             max_rounds=self.max_rounds,
             key_delta=_key_delta(group.call) if first == 0 else None,
         )
-        return searched(search, sums, lambda number: group.stream(first + number))
+
+        def answer(request: Request, number: int) -> NDArray[np.int64]:
+            stream = group.stream(first + number)
+            return sums.noisy(request, stream, replaces=search.replaces, moved=search.moved)
+
+        return searched(search, answer)
 
     def _released(self, group: Group, found: list[Found]) -> LocatedMeanRelease:
-        space = group.manifold
-        missing = [own for own in found if own.value is None]
-        value = np.full(space.point_shape, np.nan)
-        error: float | None = None
-        if not missing:
-            points = [
-                np.asarray(own.value).reshape(factor.point_shape)
-                for own, factor in zip(found, _factors(space), strict=True)
-            ]
-            whole = space.join(points) if isinstance(space, Product) else points[0]
-            value = np.asarray(whole).reshape(space.point_shape)
-            error = _joint(space, [own.expected_error for own in found])
-        count = min(found, key=lambda own: own.count_deviation)
-        largest = _joint(space, [geometry_of(own).largest for own in _factors(space)])
-        moved, scale = (
-            _joint(space, [getattr(own, name) for own in found])
-            for name in ("sensitivity", "scale")
-        )
+        n = group.n if _is_n_public(group.call) else None
+        own = told(group.manifold, found, group.design.way, n)
+        common = {field.name for field in fields(Release)} & set(own)
         released = group.release(
-            value=value,
             statistic=self.title,
-            n=group.n if _is_n_public(group.call) else _whole(count.count),
-            ball_center=space.origin,
-            ball_radius=largest,
-            sensitivity=largest if math.isnan(moved) else moved,
-            solver_tolerance=0.0,
-            scale=largest if math.isnan(scale) else scale,
-            expected_error=error,
+            ball_center=group.manifold.origin,
+            **{name: own[name] for name in common},
         )
-        return LocatedMeanRelease(
-            **vars(released),
-            found=not missing,
-            reason=missing[0].reason if missing else None,
-            n_points=count.count,
-            n_points_error=count.count_deviation,
-            clip_level=_joint(space, [own.radius for own in found]),
-            within=min(own.within for own in found),
-            noise=_joint(space, [own.noise for own in found]),
-            cut=_joint(space, [own.cut for own in found]),
-            left=_joint(space, [own.left for own in found]),
-            spread=_joint(space, [own.spread for own in found]),
-            level=_joint(space, [own.level for own in found]),
-            spent=min(group.design.way.mu, _composed([own.spent for own in found])),
-            blocks=max(own.blocks for own in found),
-            rounds=max(own.rounds for own in found),
-        )
+        return LocatedMeanRelease(**(vars(released) | own))
+
+
+def told(space: Manifold, found: list[Found], way: GDP, n: int | None) -> dict[str, Any]:
+    """Fields of a release of what was found on each factor; `n` is None where it is protected."""
+    missing = [own for own in found if own.value is None]
+    value = np.full(space.point_shape, np.nan)
+    error: float | None = None
+    if not missing:
+        points = [
+            np.asarray(own.value).reshape(factor.point_shape)
+            for own, factor in zip(found, _factors(space), strict=True)
+        ]
+        whole = space.join(points) if isinstance(space, Product) else points[0]
+        value = np.asarray(whole).reshape(space.point_shape)
+        error = _joint(space, [own.expected_error for own in found])
+    count = min(found, key=lambda own: own.count_deviation)
+    largest = _joint(space, [geometry_of(own).largest for own in _factors(space)])
+
+    def joint(name: str) -> float:
+        return _joint(space, [getattr(own, name) for own in found])
+
+    moved, scale = joint("sensitivity"), joint("scale")
+    return {
+        "value": value,
+        "n": _whole(count.count) if n is None else n,
+        "ball_radius": largest,
+        "sensitivity": largest if math.isnan(moved) else moved,
+        "solver_tolerance": 0.0,
+        "scale": largest if math.isnan(scale) else scale,
+        "expected_error": error,
+        "found": not missing,
+        "reason": missing[0].reason if missing else None,
+        "n_points": count.count,
+        "n_points_error": count.count_deviation,
+        "clip_level": joint("radius"),
+        "within": min(own.within for own in found),
+        **{name: joint(name) for name in ("noise", "cut", "left", "spread", "level")},
+        "spent": min(way.mu, _composed([own.spent for own in found])),
+        "blocks": max(own.blocks for own in found),
+        "rounds": max(own.rounds for own in found),
+    }
 
 
 def _gaussian_way(call: Call) -> GDP:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -15,11 +15,22 @@ from curvedp import _core
 from curvedp._validation import FloatArray
 from curvedp.manifolds import as_manifold
 from curvedp.privacy import GDP, Guarantee, PureDP, Unproved
-from curvedp.privacy.coverage import Coverage
+from curvedp.privacy.coverage import Coverage, GroupCoverage
 from curvedp.privacy.provenance import Provenance
 from curvedp.statistics.base_point import GivenPoints
-from curvedp.statistics.call import Call, Designs, Report
-from curvedp.statistics.coverage import Tally, Weights, categories, weights_of, whole_weights
+from curvedp.statistics.call import (
+    Call,
+    Designs,
+    Report,
+)
+from curvedp.statistics.coverage import (
+    Tally,
+    Weights,
+    categories,
+    weights_of,
+    weights_of_groups,
+    whole_weights,
+)
 from curvedp.statistics.design import Design
 from curvedp.statistics.grouping import (
     Names,
@@ -157,12 +168,15 @@ class Paid:
             ]
         if self.unit_ends is not None:
             own = [b + self.ends_of(number).tobytes() for number, b in enumerate(own)]
-        names = [str(number).encode() for number in range(len(self))]
-        if self.names is not None:
-            text, ends = self.names[0].tobytes(), self.names[1].tolist()
-            names = [text[start:stop] for start, stop in itertools.pairwise(ends)]
-        both = zip(names, own, strict=True)
+        both = zip(self._name_bytes(), own, strict=True)
         return replace(self, names=joined([len(a).to_bytes(8, "little") + a + b for a, b in both]))
+
+    def _name_bytes(self) -> list[bytes]:
+        """The name of each group in keys of noise, or its number."""
+        if self.names is None:
+            return [str(number).encode() for number in range(len(self))]
+        text, ends = self.names[0].tobytes(), self.names[1].tolist()
+        return [text[start:stop] for start, stop in itertools.pairwise(ends)]
 
     def rehearsed(self, kind: Coordinates) -> Paid:
         """The same with public records and noise of their own: nothing of it is released."""
@@ -217,7 +231,7 @@ class Paid:
             statistic,
             self.keys,
             None if report is None else lambda done: report(done, count),
-            self.call.counting is not None and self.tally.counts is None,
+            self.call.counts_all and self.tally.counts is None,
         )
         self.tally.note(self.records, self.call.balls, counts)
         return columns
@@ -263,9 +277,9 @@ class Paid:
         return NoiseLaw(mechanism, None if isinstance(promised, Unproved) else way, promised)
 
     def coverage(self) -> Coverage | None:
-        """Numbers of records that were points inside the ball, drawn, if the call counts them."""
+        """Numbers of records that were points inside the ball, drawn, if the call counts all."""
         counting = self.call.counting
-        if counting is None:
+        if counting is None or counting.each:
             return None
         promised = self.promise(counting.total)
         return counting.draw(self.weights(), promised, self._stream_of_count())
@@ -279,8 +293,58 @@ class Paid:
             counts = self.tally.of(self.records, self.call.balls)
             if counts is not None:
                 return whole_weights(counts)
+        return weights_of(self._categories(own), self.unit_ends)
+
+    def _categories(self, beside: FloatArray | None) -> FloatArray:
+        """The worse one of each record's point and of what it has beside it."""
         found = categories(self.call.balls, self.records, self.offsets)
-        return weights_of(found if own is None else np.maximum(found, own), self.unit_ends)
+        return found if beside is None else np.maximum(found, beside)
+
+    def with_counts(self, releases: Releases[Any]) -> Releases[Any]:
+        """Releases of these groups with a count of the records of each, if the call says so."""
+        counting = self.call.counting
+        if counting is None or not counting.each:
+            return releases
+        own = None
+        if self.beside is not None:
+            own = self.call.statistic.categories_beside(self.beside)
+        weights = weights_of_groups(self._categories(own), self.offsets, self.unit_ends)
+        promised, streams = self.promise(counting.total), self._streams_of_counts()
+        counts = np.full((4, len(self)), np.nan)
+        for group, released in enumerate(self.released.tolist()):
+            counted = counting.of_group(int(self.n[group])) if released else None
+            if counted is not None:
+                found = counted.draw(weights[group], promised, streams(group))
+                counts[:, group] = *found.noisy, found.standard_error
+        whole = GroupCoverage.of(
+            self.n.astype(np.float64),
+            *counts[1:],
+            groups=len(self),
+            noise=counting.kind,
+            guarantee=promised,
+        )
+        columns = dict(zip(COUNT_COLUMNS, counts, strict=True))
+        return replace(releases, more={**releases.more, **columns}, coverage=whole)
+
+    def _streams_of_counts(self) -> Callable[[int], _core.Stream]:
+        """Randomness of the count of each group: under a secret, of all that it is made of."""
+        rows = self.records.reshape(len(self.records), self.call.manifold.point_size)
+        ids = None
+        if self.by_secret:
+            names = enumerate(self._name_bytes())
+            ids = joined([_told([name, *self._of_group(g)]) for g, name in names])
+        groups = _flat_groups(rows, self.offsets, ids)
+        keys = self.keys.part(_COUNT)
+        return lambda group: groups.stream(rows, keys, group, 1, 0)
+
+    def _of_group(self, group: int) -> list[bytes]:
+        """All that a group's release is computed from besides points of records."""
+        ball = self.call.ball_of(group)
+        parts = [np.array(ball.radii), ball.center, self.ends_of(group)]
+        parts += [] if self.given is None else [self.given.points[group]]
+        if self.beside is not None:
+            parts.append(self.beside[slice(*self.offsets[group : group + 2].tolist())])
+        return [np.ascontiguousarray(own).tobytes() for own in parts]
 
     def _stream_of_count(self) -> _core.Stream:
         """Randomness of the count alone: under a secret, of all that the release is made of."""
@@ -335,12 +399,21 @@ def stream_of_count(keys: _core.GroupKeys, rows: FloatArray, name: bytes | None)
     name : bytes or None
         None for keys that know their groups by number.
     """
-    frame = _core.Frame(_flat(rows.shape[1]), np.zeros(rows.shape[1]), 1.0)
-    design = _core.GroupDesign(1.0, None)
-    ends, choice = np.array([0, len(rows)], dtype=np.int64), np.zeros(1, dtype=np.int32)
-    ids = None if name is None else joined([name])
-    groups = _core.Groups([frame], ends, [design], choice, ids)
+    ends = np.array([0, len(rows)], dtype=np.int64)
+    groups = _flat_groups(rows, ends, None if name is None else joined([name]))
     return groups.stream(rows, keys.part(_COUNT), 0, 1, 0)
+
+
+def _flat_groups(rows: FloatArray, offsets: Offsets, ids: Names | None) -> _core.Groups:
+    """Groups of rows as points of a flat space, for keys of noise that depend on all their bits."""
+    frame = _core.Frame(_flat(rows.shape[1]), np.zeros(rows.shape[1]), 1.0)
+    design, choice = _core.GroupDesign(1.0, None), np.zeros(len(offsets) - 1, dtype=np.int32)
+    return _core.Groups([frame], offsets, [design], choice, ids)
+
+
+def _told(parts: Sequence[bytes]) -> bytes:
+    """Parts as one text, with the length of each before it."""
+    return b"".join(len(own).to_bytes(8, "little") + own for own in parts)
 
 
 def _flat(size: int) -> _core.Manifold:
@@ -350,6 +423,9 @@ def _flat(size: int) -> _core.Manifold:
 
 #: Number of the part of the keys from which the count draws; factors of products have small ones.
 _COUNT = 2**32
+
+#: Columns of a count of each group: the numbers of records with noise, and their standard error.
+COUNT_COLUMNS = ("inside", "outside", "no_point", "count_error")
 
 #: Arrays by name, one row for each group.
 Columns = dict[str, FloatArray]

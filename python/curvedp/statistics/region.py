@@ -5,27 +5,16 @@ from __future__ import annotations
 import functools
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from curvedp._html import card
 from curvedp._text import MOST_NUMBERS
 from curvedp._validation import FloatArray, as_count, as_number
 from curvedp.manifolds import Manifold, as_manifold
-from curvedp.privacy import Guarantee, Release
-from curvedp.privacy.record_count import RecordCount
-from curvedp.privacy.release import (
-    NOT_PRIVATE,
-    check_parts,
-    report_of_parts,
-    statement_of,
-    unproved_text,
-    used_by,
-)
-from curvedp.privacy.statement import Statement
+from curvedp.privacy.of_parts import OfParts
 from curvedp.privacy.stored import restored
 from curvedp.statistics.quantiles import hotelling_tail
 
@@ -33,7 +22,7 @@ _SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class ConfidenceRegion:
+class ConfidenceRegion(OfParts):
     """{v : (phi(v) - phi(p))' Gamma^-1 (phi(v) - phi(p)) <= q}: Jiang et al., Corollary 1.
 
     phi(v) are the coordinates of log_b v in `Manifold.tangent_to_coords` at the chart's base point
@@ -56,12 +45,10 @@ class ConfidenceRegion:
         Degrees of freedom of a Wishart matrix as noisy as Gamma.
     level : float
         Probability with which the region covers the mean of the population, for large n.
-    n : int
-        Number of records.
-    guarantee : Guarantee or None
-        Guarantee of everything in this object; None without privacy.
-    parts : tuple of Release
-        The releases that it was computed from.
+    n, guarantee, parts, coverage, uncounted
+        Number of records, guarantee of everything in this object (None without privacy), releases
+        that it was computed from, and how many records were points inside the ball, or why that is
+        not known.
     """
 
     manifold: str
@@ -71,13 +58,12 @@ class ConfidenceRegion:
     quantile: float
     dof: float
     level: float
-    n: int
-    guarantee: Guarantee | None = None
-    parts: tuple[Release, ...] = ()
+
+    _statistic = "confidence region of the Fréchet mean"
+    _display = "curvedp.plotting:RegionDisplay.from_regions"
 
     def __post_init__(self) -> None:
-        check_parts(self.guarantee, self.parts)
-        object.__setattr__(self, "n", as_count(self.n, "n"))
+        super().__post_init__()
         for name in ("quantile", "dof", "level"):
             object.__setattr__(self, name, as_number(getattr(self, name), name))
 
@@ -199,24 +185,12 @@ class ConfidenceRegion:
         space = self._space
         return space.exp(space.coords_to_tangent(coords, self.chart_point), self.chart_point)
 
-    @property
-    def count(self) -> RecordCount | None:
-        """The released number of records, where it is protected."""
-        return self.parts[0].count if self.parts else None
-
-    def report(self) -> str:
-        """Plain text: the region, the `statement`, then the releases that it rests on."""
-        return report_of_parts(self._title, self._facts(), self.statement, self.parts)
-
-    @property
-    def statement(self) -> Statement | None:
-        """See `Release.statement`; None without privacy."""
-        accuracy = (
+    def _accuracy(self) -> str:
+        return (
             f"made to hold the mean of the population, of records as moved to the ball, in "
             f"{100 * self.level:g} % of cases, if they are drawn independently of each other: less "
             "often where several are one person's, or n is near the dimension."
         )
-        return statement_of(self.guarantee, self.parts, accuracy)
 
     @property
     def _title(self) -> str:
@@ -227,19 +201,7 @@ class ConfidenceRegion:
         lengths = np.array2string(radii, precision=5)
         if len(radii) > MOST_NUMBERS:
             lengths = f"{radii[0]:.5g} down to {radii[-1]:.5g}, {len(radii)} axes"
-        return [
-            ("half-lengths of its axes", lengths),
-            ("guarantee", str(self.guarantee or NOT_PRIVATE)),
-            ("records", used_by(self.parts, self.n)),
-        ]
-
-    def __repr__(self) -> str:
-        known = NOT_PRIVATE if self.guarantee is None else self.guarantee._brief
-        return f"<ConfidenceRegion: {self._title}, {known}, n={self.n}>"
-
-    def _repr_html_(self) -> str:
-        alarm = unproved_text(self.guarantee)
-        return card(self._title, self._facts(), alarm=alarm, parts=self.parts)
+        return [("half-lengths of its axes", lengths), *super()._facts()]
 
     def to_json(self) -> str:
         """JSON text with ``schema_version``; floats survive it exactly."""
@@ -252,9 +214,7 @@ class ConfidenceRegion:
             "quantile": self.quantile,
             "dof": self.dof if math.isfinite(self.dof) else None,
             "level": self.level,
-            "n": self.n,
-            "guarantee": None if self.guarantee is None else self.guarantee.to_dict(),
-            "parts": [part.to_dict() for part in self.parts],
+            **self._stored(),
         }
         return json.dumps(data, allow_nan=False, ensure_ascii=False)
 
@@ -273,16 +233,12 @@ class ConfidenceRegion:
     def _from_dict(cls, data: Any) -> ConfidenceRegion:
         if not isinstance(data, dict) or data.pop("schema_version", None) != _SCHEMA_VERSION:
             raise ValueError(f"another schema than {_SCHEMA_VERSION}")
-        names = {"estimate", "chart_point", "covariance"}
-        if set(data) != names | {"manifold", "quantile", "dof", "level", "n", "guarantee", "parts"}:
+        if set(data) != {field.name for field in fields(cls)}:
             raise ValueError("unexpected or missing fields")
-        for name in names:
+        for name in ("estimate", "chart_point", "covariance"):
             data[name] = np.array(data[name], dtype=np.float64)
         data["dof"] = math.inf if data["dof"] is None else float(data["dof"])
-        given = data["guarantee"]
-        data["guarantee"] = None if given is None else Guarantee.from_dict(given)
-        data["parts"] = tuple(map(Release.from_dict, data["parts"]))
-        return cls(**data)
+        return cls(**cls._read(data))
 
 
 def principal_axes(covariance: FloatArray) -> tuple[FloatArray, FloatArray]:

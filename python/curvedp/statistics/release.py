@@ -16,7 +16,7 @@ from curvedp.errors import LedgerError
 from curvedp.manifolds import Manifold
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
 from curvedp.privacy.base import adds_or_removes
-from curvedp.privacy.coverage import Coverage
+from curvedp.privacy.coverage import Coverage, GroupCoverage
 from curvedp.privacy.payment import charged, settle
 from curvedp.privacy.provenance import Payment
 from curvedp.privacy.secret import fingerprint_of
@@ -24,6 +24,7 @@ from curvedp.statistics.beside import check_statistic, read_beside
 from curvedp.statistics.call import (
     Call,
     CallOptions,
+    CoverageOption,
     Progress,
     UnitOptions,
     as_balls,
@@ -31,7 +32,7 @@ from curvedp.statistics.call import (
     reporter,
 )
 from curvedp.statistics.counting import check_coverage, counted, with_coverage
-from curvedp.statistics.grouping import GroupsLike, Offsets
+from curvedp.statistics.grouping import GroupsLike, Offsets, numbers_of
 from curvedp.statistics.paid import Paid
 from curvedp.statistics.protected_groups import grouped, keys_are_private
 from curvedp.statistics.public_time import KINDS, Timing, at_public_time
@@ -136,7 +137,7 @@ def release_read(
     progress: Progress = False,
     timing: Timing = "prompt",
     units: GroupsLike = None,
-    coverage: bool | None = None,
+    coverage: CoverageOption = None,
 ) -> Result | Releases[Result]:
     """`release` of records that were read already, and of the numbers beside them."""
     call = Call(
@@ -155,8 +156,8 @@ def release_read(
             "secret, progress and timing='steady' would tell which groups there are: leave them "
             "out, or give keys, the public labels of the groups"
         )
-    check_coverage(call, coverage)
     statistic, is_grouped = call.statistic, groups is not None
+    check_coverage(call, coverage, is_grouped=is_grouped)
     grouping = grouped(guarantee, keys, groups, len(data), with_units=units is not None)
     unit_ends = None
     if units is not None:
@@ -214,11 +215,12 @@ def release_read(
 
         def answer(
             own: Paid,
-        ) -> tuple[Result | Releases[Result], Coverage | None, Guarantee | None]:
+        ) -> tuple[Result | Releases[Result], Coverage | GroupCoverage | None, Guarantee | None]:
             by_unit = own.by_unit()
             found = statistic.release(by_unit if secret is None else by_unit.salted())
-            spent = statistic.spent(found)
-            return found if is_grouped else statistic.result(found, 0), own.coverage(), spent
+            found, spent = own.with_counts(found), statistic.spent(found)
+            of_ball = own.coverage() or found.coverage
+            return found if is_grouped else statistic.result(found, 0), of_ball, spent
 
         if timing == "prompt":
             released, of_ball, spent = answer(ready)
@@ -258,8 +260,3 @@ def sizes_of(
         return statistic.parts(beside, offsets)
     own = None if beside is None else statistic.beside_of_units(beside, unit_ends)
     return statistic.parts(own, np.searchsorted(unit_ends, offsets))
-
-
-def numbers_of(sizes: Offsets) -> Offsets:
-    """Numbers of records, from sizes of parts."""
-    return sizes if sizes.ndim == 1 else np.asarray(sizes.sum(axis=1))

@@ -17,13 +17,22 @@ from curvedp._text import numbers
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
-from curvedp.privacy.coverage import Coverage
-from curvedp.privacy.group_report import report_of_groups, statement_of_groups
+from curvedp.privacy.coverage import Coverage, GroupCoverage
+from curvedp.privacy.disclosed import Disclosed
+from curvedp.privacy.disclosure import Disclosure
+from curvedp.privacy.group_report import (
+    disclosure_of_groups,
+    domain_text,
+    report_of_groups,
+    statement_of_groups,
+)
+from curvedp.privacy.of_parts import OfParts
 from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.record_count import RecordCount
 from curvedp.privacy.release import unproved_text
 from curvedp.privacy.statement import Statement
 from curvedp.statistics.call import Call, composed
+from curvedp.statistics.coverage import why_not
 from curvedp.statistics.statistic import Result
 
 #: Head of the table of a report.
@@ -51,7 +60,7 @@ class NoiseLaw:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Releases(Generic[Result]):
+class Releases(Disclosed, Generic[Result]):
     """One release per group, as columns; ``releases[label]`` is the release of one group.
 
     Groups stand in the order of their labels: integers by size, then texts by their letters, then
@@ -94,8 +103,9 @@ class Releases(Generic[Result]):
     assumptions : frozenset of str
     provenance : Provenance or None
         Version and day, and the ledger that paid.
-    coverage : Coverage or None
-        How many records of all groups were points inside their ball, if they were counted.
+    coverage : Coverage, GroupCoverage or None
+        How many records of all groups were points inside their ball, if they were counted: by one
+        count, or added up from a count of each group.
     uncounted : str or None
         Why they were not counted, where that is known.
     counts : tuple of RecordCount, or None
@@ -122,7 +132,7 @@ class Releases(Generic[Result]):
     details: Mapping[str, Any] = field(default_factory=dict)
     results: Sequence[Any] | None = None
     provenance: Provenance | None = None
-    coverage: Coverage | None = None
+    coverage: Coverage | GroupCoverage | None = None
     uncounted: str | None = None
     counts: tuple[RecordCount, ...] | None = None
 
@@ -221,6 +231,25 @@ class Releases(Generic[Result]):
             warnings=() if self.coverage is None else self.coverage.warnings,
         )
 
+    def _disclosure(self) -> Disclosure:
+        return disclosure_of_groups(
+            self.statistic,
+            self.balls[0].manifold.spec,
+            domain=domain_text(ball.radius for ball in self.balls),
+            total=self.total,
+            each=self.guarantee,
+            told=self.statement,
+            provenance=self.provenance,
+            n=int(self.n.sum()),
+            records_per_unit=self.records_per_unit,
+            groups=len(self),
+            groups_per_unit=self.groups_per_unit,
+            assumptions=self.assumptions,
+            mechanisms=[law.mechanism for law in self.laws if law is not None],
+            parts=[(part.statistic, part.guarantee) for part in self.parts],
+            coverage=self.coverage,
+        )
+
     @property
     def _title(self) -> str:
         return f"Releases: {self.statistic} on {self.balls[0].manifold.spec}"
@@ -292,10 +321,25 @@ class Releases(Generic[Result]):
         found: Result = self.call.statistic.result(self, index)
         if self.counts is not None:
             self._dress(found, self.counts[index])
-        elif isinstance(found, Release):
-            uncounted = self.uncounted if self.coverage is None else _OF_ALL
+        elif isinstance(found, (Release, OfParts)):
+            coverage, uncounted = self._count_of(index)
+            object.__setattr__(found, "coverage", coverage)
             object.__setattr__(found, "uncounted", uncounted)
         return found
+
+    def _count_of(self, index: int) -> tuple[Coverage | None, str | None]:
+        """A group's own count, or why it has none."""
+        if self.coverage is None:
+            return None, self.uncounted
+        counting = self.call.counting
+        if not isinstance(self.coverage, GroupCoverage) or counting is None:
+            return None, _OF_ALL
+        n, error = int(self.n[index]), float(self.more["count_error"][index])
+        if math.isnan(error):
+            return None, why_not(counting.way, n, self.records_per_unit)
+        outside, no_point = (float(self.more[name][index]) for name in ("outside", "no_point"))
+        own = self.coverage
+        return Coverage.of_numbers(outside, no_point, error, n, own.noise, own.guarantee), None
 
     def _dress(self, found: Any, count: RecordCount) -> None:
         """Gives a fresh release, and those that were drawn for it, the whole guarantee and the

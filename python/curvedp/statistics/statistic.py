@@ -82,6 +82,10 @@ class Statistic(abc.ABC, Generic[Result]):
         """
         return self
 
+    def ways(self, call: Call) -> tuple[PureDP | GDP, ...]:
+        """Guarantees that its noise may be calibrated to, each of which implies the call's."""
+        return ways_to_meet(call.guarantee, getattr(self, "mechanism", None))
+
     @abc.abstractmethod
     def mechanism_of(self, design: Any) -> str:
         """Name of the mechanism of a release of that design."""
@@ -356,10 +360,6 @@ class Statistic(abc.ABC, Generic[Result]):
 
 class Calibrated(Statistic[Result]):
     """A statistic whose noise is pure or Gaussian, whichever has the smaller expected error."""
-
-    def ways(self, call: Call) -> tuple[PureDP | GDP, ...]:
-        """Guarantees that its noise may be calibrated to, each of which implies the call's."""
-        return ways_to_meet(call.guarantee, getattr(self, "mechanism", None))
 
     @abc.abstractmethod
     def design_under(self, call: Call, way: PureDP | GDP, ball: Ball, n: int) -> Any:

@@ -29,6 +29,7 @@ from curvedp.privacy.provenance import Provenance
 from curvedp.statistics.beside import read_beside
 from curvedp.statistics.call import (
     Call,
+    CoverageOption,
     Designs,
     Progress,
     as_balls,
@@ -111,7 +112,7 @@ def release_of_rows(
     seed: int | None = None,
     progress: Progress = False,
     timing: Timing = "prompt",
-    coverage: bool | None = None,
+    coverage: CoverageOption = None,
 ) -> Any:
     """`release_counted` of records, and of numbers beside them, that were read already.
 
@@ -124,6 +125,7 @@ def release_of_rows(
             "timing": check_timing(timing, progress) != "prompt",
             "groups_per_unit": groups is None and groups_per_unit != 1,
             "progress": private_keys and bool(progress),
+            'coverage="each"': coverage == "each",
         }
     )
     if n_guess is None:
@@ -167,7 +169,7 @@ def release_of_rows(
     if len(own_balls) not in (1, len(grouping.labels)):
         raise ValueError(f"{len(own_balls)} balls do not fit {len(grouping.labels)} groups")
     several = 1 if groups is None or private_keys else len(grouping.labels)
-    check_coverage(call, coverage)
+    check_coverage(call, coverage, is_grouped=groups is not None)
     least = _check_at_guess(call, guess, several, coverage, by_unit=units is not None)
     cells = Cells.of(call.statistic, grouping, rows, beside, units, groups_per_unit)
     if private_keys:  # a key without a record is none
@@ -310,7 +312,7 @@ def _sizes(sizes: Offsets) -> Offsets:
 
 
 def _check_at_guess(
-    call: Call, guess: int, groups: int, coverage: bool | None, *, by_unit: bool
+    call: Call, guess: int, groups: int, coverage: CoverageOption, *, by_unit: bool
 ) -> Offsets:
     """The least size of a cell of each group, from which on its release exists: by the guess.
 

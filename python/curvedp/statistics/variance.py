@@ -115,6 +115,8 @@ class VarianceRelease(Release):
             n=self.n,
             guarantee=self.guarantee,
             parts=(self,),
+            coverage=self.coverage,
+            uncounted=self.uncounted,
         )
 
     def _notes(self) -> list[str]:

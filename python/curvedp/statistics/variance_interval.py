@@ -73,7 +73,6 @@ class Interval(Calibrated[VarianceInterval]):
 
     title: ClassVar[str] = "confidence interval of the Fréchet variance"
     word: ClassVar[str | None] = "interval"
-    counted: ClassVar[bool] = False
     takes_unknown_n: ClassVar[bool] = True
     infers: ClassVar[bool] = True
 
@@ -186,7 +185,7 @@ class Interval(Calibrated[VarianceInterval]):
         """Of groups in which it is large: from the variance as the restricted minimum."""
         if not paid.released.any():
             return None
-        call = replace(paid.call, statistic=_RESTRICTED)
+        call = replace(paid.call, statistic=_RESTRICTED, counting=None)
         variances = _RESTRICTED.release(replace(paid, call=call, report=None))
         ends = np.full((len(paid), 3), np.nan)
         for g in np.flatnonzero(paid.released).tolist():
@@ -274,8 +273,8 @@ def variance_interval(
     max_dist : float, optional
         Public length at which distances from a released mean are clipped; by default r + rho(c, p),
         which never clips. With it the interval always rests on a released mean.
-    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing
-        As in `frechet_mean`; there is no `coverage`, since it does not count its records.
+    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing, coverage
+        As in `frechet_mean`.
 
     Returns
     -------

@@ -34,12 +34,12 @@ class Filter:
     @property
     def rest(self) -> float:
         """The largest share that is left, rounded down."""
-        return _root(self._left, down=True)
+        return root(self._left, down=True)
 
     @property
     def spent(self) -> float:
         """The root of the sum of squared shares, rounded up, at most mu."""
-        return min(self.mu, _root(self._spent, down=False))
+        return min(self.mu, root(self._spent, down=False))
 
     def take(self, mu: float) -> float:
         """A share of at most `mu`: what is left, if that is less."""
@@ -49,7 +49,7 @@ class Filter:
         return own
 
 
-def _root(square: Fraction, *, down: bool) -> float:
+def root(square: Fraction, *, down: bool) -> float:
     """The root of a fraction as a double on the safe side."""
     root = math.sqrt(round_down(square) if down else round_up(square))
     while down and Fraction(root) ** 2 > square:

@@ -30,6 +30,9 @@ _ROOT_2 = math.nextafter(math.sqrt(2.0), 0.0)
 _LEAST = {"vector": 2.2, "matrix": 3.0}
 
 
+#: Noise is cut there to fit 64 bits: far beyond what is ever drawn, but with the least budgets.
+_FARTHEST = 2.0**62
+
 #: Kinds of sums.
 Kind = Literal["start", "scale", "tail", "round"]
 
@@ -142,33 +145,58 @@ def bound_of(kind: Kind, geometry: Geometry, replaces: bool, moved: int = 1) -> 
     return moved * float(pair[replaces])
 
 
+def weights_of(request: Request, geometry: Geometry) -> FloatArray:
+    """Weights of the entries of an answer in its norm: 1 or 2; shape (size,)."""
+    match request.kind:
+        case "start":
+            start = start_of(geometry.manifold)
+            assert start is not None
+            return start.weights
+        case "scale":
+            return np.ones(SCALE_BINS)
+        case "tail":
+            return np.ones(geometry.bins)
+    return np.ones(geometry.dim + 1)
+
+
 def scale_levels() -> FloatArray:
     """Middles of the bins of the logarithm of the scale."""
     return np.asarray(_LEAST_SCALE + _SCALE_STEP * (np.arange(SCALE_BINS) + 0.5))
 
 
+def noise_scale(bound: float, mu: float, shares: int = 1) -> float:
+    """Standard deviation of the noise of one of so many answers, which together are mu-GDP.
+
+    Parameters
+    ----------
+    bound : float
+        See `bound_of`.
+    mu : float
+    shares : int
+        Independent answers that carry the whole noise: the variance of each is as many times less.
+    """
+    whole = calibrated_scale(bound, 0.0, GDP(mu))
+    if shares == 1:
+        return whole
+    return outward_scale(whole, math.nextafter(math.sqrt(shares), 0.0))
+
+
 def answered(
-    total: NDArray[np.int64],
-    request: Request,
-    bound: float,
-    weights: FloatArray,
-    stream: _core.Stream,
-) -> FloatArray:
-    """A sum of messages with noise, rounded to integers: the noise is drawn exactly.
+    total: NDArray[np.int64], scale: float, weights: FloatArray, stream: _core.Stream
+) -> NDArray[np.int64]:
+    """A sum of messages with noise, modulo 2^64: the noise is drawn exactly.
 
     Parameters
     ----------
     total : ndarray of int, shape (size,)
         The exact sum.
-    request : Request
-        Has the share of mu.
-    bound : float
-        See `bound_of`.
+    scale : float
+        Standard deviation of the noise of an entry of weight 1, see `noise_scale`. It is rounded to
+        integers, beyond 2^24 to multiples of a power of two below 2^-23 of it.
     weights : ndarray, shape (size,)
         How often each entry counts in the norm: 1 or 2.
     stream : Stream
     """
-    scale = calibrated_scale(bound, 0.0, GDP(request.mu))
     # a multiple of 2^52 goes by the grid of the noise: what is left is a double exactly
     high = (total >> 52) << 52
     noisy = (total - high).astype(np.float64)
@@ -178,7 +206,7 @@ def answered(
         narrow = scale if weight == 1.0 else outward_scale(scale, _ROOT_2)
         _law_of(len(own), narrow).add_on_grid(stream, 1.0, part[None])
         noisy[own] = part
-    return noisy + high
+    return np.clip(noisy, -_FARTHEST, _FARTHEST).astype(np.int64) + high
 
 
 @functools.lru_cache(maxsize=256)

@@ -1,8 +1,6 @@
-"""Exact sums of records' messages, with noise: what a search asks for."""
+"""Sums of records' messages, exact and with noise: what a search asks for."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +9,14 @@ from curvedp import _core
 from curvedp._validation import FloatArray
 from curvedp.manifolds import Manifold
 from curvedp.sums.geometry import Geometry, geometry_of, log_diagonals
-from curvedp.sums.messages import SCALE_BINS, Request, answered, bound_of, start_of
-from curvedp.sums.search import Found, Search
+from curvedp.sums.messages import (
+    SCALE_BINS,
+    Request,
+    answered,
+    bound_of,
+    noise_scale,
+    weights_of,
+)
 
 
 class RecordSums:
@@ -51,6 +55,30 @@ class RecordSums:
             return sums.tail(request.base, geometry.largest, geometry.bins)
         return sums.round(request.base, request.radius)
 
+    def noisy(
+        self,
+        request: Request,
+        stream: _core.Stream,
+        *,
+        replaces: bool,
+        moved: int,
+        shares: int = 1,
+    ) -> NDArray[np.int64]:
+        """The sum that is asked for with its noise, modulo 2^64: released.
+
+        Parameters
+        ----------
+        request : Request
+        stream : Stream
+        replaces, moved
+            See `bound_of`.
+        shares : int
+            See `noise_scale`.
+        """
+        scale = noise_scale(self.bound(request, replaces, moved), request.mu, shares)
+        weights = weights_of(request, self._asked(request)[0])
+        return answered(self.answer(request), scale, weights, stream)
+
     def bound(self, request: Request, replaces: bool, moved: int) -> float:
         """See `bound_of`."""
         return bound_of(request.kind, self._asked(request)[0], replaces, moved)
@@ -70,25 +98,3 @@ class RecordSums:
             sums = _core.MessageSums(flat.manifold.kernels, np.ascontiguousarray(logs), self._ends)
             self._of_diagonals = flat, sums
         return self._of_diagonals
-
-
-def searched(search: Search, sums: RecordSums, stream: Callable[[int], _core.Stream]) -> Found:
-    """The end of a search whose sums are those of records, each with noise of its own stream."""
-    requests = search.run()
-    request = next(requests)
-    number = 0
-    try:
-        while True:
-            total = sums.answer(request)
-            weights = np.ones(len(total))
-            if request.kind == "start":
-                start = start_of(sums.geometry.manifold)
-                assert start is not None
-                weights = start.weights
-            bound = sums.bound(request, search.replaces, search.moved)
-            noisy = answered(total, request, bound, weights, stream(number))
-            number += 1
-            request = requests.send(noisy)
-    except StopIteration as end:
-        found: Found = end.value
-        return found

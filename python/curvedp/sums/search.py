@@ -1,7 +1,8 @@
 """The search for a mean: which sums are asked for, with which shares, and what follows from them.
 
-`Search.run` is a generator: it yields requests, is sent the noisy sums that answer them, and
-returns what was found. It never sees a record, so all its decisions are post-processing.
+`Search.run` is a generator: it yields requests, is sent the noisy sums that answer them, or None
+for a void one, and returns what was found. It never sees a record, so all its decisions are
+post-processing.
 
     start -> blocks (counts of distances, then one round of clipped logarithms) until it settles
           -> fine counts -> rounds at the level that they tell, the last with all that is left
@@ -13,7 +14,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -31,6 +33,8 @@ _START, _BLOCK, _FLAT, _FURTHER = 0.3, 0.25, 0.2, math.sqrt(0.1)
 _COUNTS, _FINE = (0.2, 0.4, 18.0), (0.35, 0.45, 25.0)
 #: Share of a block's counts where no number of records is known yet.
 _FIRST_COUNTS = 0.3
+#: Least share of mu for which a void sum is asked again.
+_LEAST_SHARE = 0.01
 #: Most blocks, and most blocks on logarithms of diagonals.
 _BLOCKS, _FLAT_BLOCKS = 4, 2
 #: A block settles where its step is at most this share of the clip level.
@@ -48,6 +52,10 @@ _SPREAD_OUT = 0.75
 #: The released ball holds this share of the records, and is this much smaller than the largest.
 _BALL_LEVEL, BALL_LIMIT = 0.95, 0.9
 
+_T = TypeVar("_T")
+#: Steps of a search that end with a result.
+Asking = Generator[Request, FloatArray | None, _T]
+
 #: Why nothing was found: reasons are functions of released numbers.
 NO_DIRECTION = "the records have no common direction, or are too few to show one"
 TOO_FEW = "there are too few records for this guarantee"
@@ -55,6 +63,7 @@ SPREAD_OUT = "the records lie as far apart as if they were uniform"
 OUT_OF_RANGE = "the mean lies beyond what doubles hold"
 NOT_SHOWN = "the key of the group is not shown"
 TOO_CURVED = "the records surround the point from all sides: no mean stands out"
+VOID = "too few sites answered, and nothing is left to ask again"
 
 
 @dataclass(frozen=True)
@@ -162,6 +171,15 @@ class Search:
     key_delta : float or None
         With it the search ends unless its first count shows, but for that probability, that the
         group does not consist of one unit.
+    widening : float
+        Deviation of the noise of sums over that which their shares ask for.
+    spare : float
+        The part of what is left that the last round leaves, for another try if it is void.
+
+    Attributes
+    ----------
+    missing : float
+        The part of the records that the last sum is known to lack.
     """
 
     def __init__(
@@ -175,6 +193,8 @@ class Search:
         clip: float | None = None,
         max_rounds: int = 3,
         key_delta: float | None = None,
+        widening: float = 1.0,
+        spare: float = 0.0,
     ) -> None:
         self.geometry = geometry
         self.moved = moved
@@ -184,6 +204,9 @@ class Search:
         self.clip = clip
         self.max_rounds = max_rounds
         self.key_delta = key_delta
+        self.widening = widening
+        self.spare = spare
+        self.missing = 0.0
         #: Numbers of records that were released, with the variances of their noise.
         self._counted: list[tuple[float, float]] = []
         self.blocks = self.rounds = 0
@@ -210,7 +233,7 @@ class Search:
             return count
         return float(self.n)
 
-    def run(self) -> Generator[Request, FloatArray, Found]:
+    def run(self) -> Asking[Found]:
         """Requests, one after the other, each answered with a noisy sum; then what was found."""
         try:
             return (yield from self._run())
@@ -218,7 +241,7 @@ class Search:
             own = (None, str(stopped), self.budget.spent, *self.count)
             return Found(*own, blocks=self.blocks, rounds=self.rounds)
 
-    def _run(self) -> Generator[Request, FloatArray, Found]:
+    def _run(self) -> Asking[Found]:
         base = yield from self._start()
         step: Round | None = None
         for _ in range(_BLOCKS):
@@ -235,7 +258,7 @@ class Search:
         assert step is not None
         return (yield from self._finish(base, step))
 
-    def _finish(self, base: FloatArray, step: Round) -> Generator[Request, FloatArray, Found]:
+    def _finish(self, base: FloatArray, step: Round) -> Asking[Found]:
         """Fine counts, rounds at the level that they tell, and the last round."""
         geometry, mu = self.geometry, self.budget.mu
         least, most, enough = _FINE
@@ -250,14 +273,16 @@ class Search:
             index = int(np.argmin(np.abs(np.log(tails.level / radius))))
         slowness = min(0.6, 0.15 + abs(step.hessian - 1.0) / 2.0)
         for _ in range(self.max_rounds):
-            last = self._noise(geometry, radius, self.budget.rest) / step.hessian
+            rest = self.budget.rest / self.widening
+            last = self._noise(geometry, radius, rest) / step.hessian
             if slowness**2 * step.length <= last or self.budget.rest**2 <= 0.4 * mu**2:
                 break
             self.rounds += 1
             step = yield from self._round(geometry, base, radius, _FURTHER * mu, tails)
             base = self._moved(base, step)
         self.rounds += 1
-        step = yield from self._round(geometry, base, radius, self.budget.rest, tails)
+        share = self.budget.rest * math.sqrt(1.0 - self.spare**2)
+        step = yield from self._round(geometry, base, radius, share, tails)
         value = self._moved(base, step)
         return self._found(value, tails, index, radius, step)
 
@@ -283,7 +308,7 @@ class Search:
             within=min(max(1.0 - beyond / n, 0.0), 1.0),
             noise=step.expected_noise / step.hessian,
             cut=tails.excess(index) / n,
-            left=step.length * min(1.0, 0.5 * abs(step.hessian - 1.0) + max(beyond, 0.0) / n),
+            left=step.length * self._misjudged(step.hessian, beyond),
             sensitivity=self._bound("round", self.geometry) / ROUND_UNIT * radius / n,
             scale=step.expected_noise / mean_length(self.geometry.dim),
             spread=radius * math.sqrt(1.0 - heights * heights),
@@ -292,15 +317,25 @@ class Search:
             rounds=self.rounds,
         )
 
+    def _misjudged(self, hessian: float, beyond: float) -> float:
+        """Share of the last step by which it may miss.
+
+        Records all in its direction have the Hessian 1, up to those that were cut, or are at sites
+        that did not answer; that the number of records is a noisy count moves the step, too.
+        """
+        n = self.number
+        along = abs(hessian - 1.0) / min(hessian, 2.0) + max(beyond, 0.0) / n + self.missing
+        counted = 0.0 if n == self.n else self.count[1] / n
+        return math.hypot(min(1.0, along), counted)
+
     # ------------------------------------------------------------------ start
 
-    def _start(self) -> Generator[Request, FloatArray, FloatArray]:
+    def _start(self) -> Asking[FloatArray]:
         """A first point."""
         manifold = self.geometry.manifold
         start = start_of(manifold)
         if start is not None:
-            mu = self.budget.take(_START * self.budget.mu)
-            noisy = yield Request("start", mu)
+            noisy, mu = yield from self._ask(Request("start", _START * self.budget.mu))
             deviation = self._bound("start", self.geometry) / mu
             point, signal, size = _core.start_point(manifold.kernels, noisy)
             self._note(*start.count(noisy, deviation), start.most)
@@ -311,10 +346,9 @@ class Search:
             return np.ascontiguousarray(manifold.origin).reshape(-1)
         return (yield from self._start_of_matrices())
 
-    def _start_of_matrices(self) -> Generator[Request, FloatArray, FloatArray]:
+    def _start_of_matrices(self) -> Asking[FloatArray]:
         """exp of the median scale; then of means of the logarithms of the diagonal."""
-        mu = self.budget.take(_START * self.budget.mu)
-        noisy = yield Request("scale", mu)
+        noisy, mu = yield from self._ask(Request("scale", _START * self.budget.mu))
         bound = self._bound("scale", self.geometry)
         counts, deviation = counts_of(noisy, bound / mu)
         self._note(float(counts[-1]), float(deviation[-1]) ** 2)
@@ -350,9 +384,22 @@ class Search:
 
     # ------------------------------------------------------------------ sums
 
+    def _ask(self, wanted: Request) -> Asking[tuple[FloatArray, float]]:
+        """A noisy sum, and the share of mu that its noise is that of.
+
+        A void sum has cost its share, and is asked for again with what is left, at most as much.
+        """
+        while True:
+            mu = self.budget.take(wanted.mu)
+            if mu < _LEAST_SHARE * self.budget.mu:
+                raise Stopped(VOID)
+            noisy = yield replace(wanted, mu=mu)
+            if noisy is not None:
+                return noisy, mu / self.widening
+
     def _counts(
         self, geometry: Geometry, base: FloatArray, *, of_diagonals: bool = False
-    ) -> Generator[Request, FloatArray, TailCounts]:
+    ) -> Asking[TailCounts]:
         """Counts of a block; refuses too few records."""
         mu = self.budget.mu
         share = _FIRST_COUNTS
@@ -365,9 +412,9 @@ class Search:
 
     def _tail(
         self, geometry: Geometry, base: FloatArray, share: float, *, of_diagonals: bool = False
-    ) -> Generator[Request, FloatArray, TailCounts]:
-        mu = self.budget.take(share)
-        noisy = yield Request("tail", mu, base, of_diagonals=of_diagonals)
+    ) -> Asking[TailCounts]:
+        asked = Request("tail", share, base, of_diagonals=of_diagonals)
+        noisy, mu = yield from self._ask(asked)
         bound = self._bound("tail", geometry)
         tails = TailCounts(levels(geometry.largest, geometry.bins), *counts_of(noisy, bound / mu))
         self._note(*tails.whole)
@@ -384,9 +431,8 @@ class Search:
         tails: TailCounts,
         *,
         of_diagonals: bool = False,
-    ) -> Generator[Request, FloatArray, Round]:
-        mu = self.budget.take(share)
-        noisy = yield Request("round", mu, base, radius, of_diagonals)
+    ) -> Asking[Round]:
+        noisy, mu = yield from self._ask(Request("round", share, base, radius, of_diagonals))
         unit = radius / (ROUND_UNIT - 8.0 * geometry.dim)
         n = self.number
         mean = noisy[:-1] * unit / n
@@ -426,7 +472,8 @@ class Search:
 
     def _clip_level(self, geometry: Geometry, tails: TailCounts, mu: float) -> tuple[float, int]:
         """The level beyond which as many records are cut as noise of share mu costs."""
-        bound = self._bound("round", geometry) / ROUND_UNIT * math.sqrt(geometry.dim) / mu
+        bound = self._bound("round", geometry) / ROUND_UNIT * math.sqrt(geometry.dim)
+        bound /= mu / self.widening
         most = np.maximum(bound, _CLIP_DEVIATIONS * tails.deviation)
         index = tails.clip(np.minimum(most, 0.25 * self.number))
         return float(tails.level[index]), index

@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use crate::masks::MaskError;
 use crate::noise::NoiseError;
 
 /// The reason that a computation could not be done.
@@ -16,6 +17,9 @@ pub enum Error {
     /// A noise law that does not exist or cannot be drawn.
     #[error(transparent)]
     Noise(#[from] NoiseError),
+    /// A mask that would hide nothing.
+    #[error(transparent)]
+    Mask(#[from] MaskError),
     /// No such manifold.
     #[error("unknown manifold kind {0:?}")]
     UnknownManifold(String),

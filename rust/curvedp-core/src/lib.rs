@@ -12,6 +12,7 @@ pub mod law;
 pub mod logistic;
 pub mod mail;
 pub mod manifold;
+pub mod masks;
 pub mod mean;
 pub mod messages;
 pub mod moments;

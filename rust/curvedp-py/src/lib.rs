@@ -15,6 +15,7 @@ mod k_norm;
 mod logistic;
 mod mail;
 mod manifold;
+mod masks;
 mod mean;
 mod messages;
 mod moments;
@@ -50,6 +51,8 @@ mod _core {
     use crate::mail::{GaussianKernel, size_of_tiles};
     #[pymodule_export]
     use crate::manifold::Manifold;
+    #[pymodule_export]
+    use crate::masks::MaskKey;
     #[pymodule_export]
     use crate::mean::{Descent, Plan};
     #[pymodule_export]

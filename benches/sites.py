@@ -1,0 +1,121 @@
+"""One mean of 20 sites beside the central one and beside combined means, over real data sets.
+
+    CURVEDP_DATA=/path/to/data python benches/sites.py
+
+Records are dealt to the sites at random. The rule of the search is the same at one site and at
+twenty; up to 4 of them may drop out, and none does. Combined are means of each site on a ball about
+the exact mean that holds 99 % of all records, which nobody knows. Errors are about the exact mean.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+
+import curvedp as cdp
+from adaptive_sets import gestures, tensors
+from curvedp.errors import ExistenceError
+from curvedp.sites import Agreement, simulate
+from real_data import spd
+
+SITES, DROPOUTS = 20, 4
+BUDGETS = (0.5, 1.0)
+HEAD = (
+    "| data | n | μ | relation | central | 20 sites, f = 4 | quotient | combined | rounds | "
+    "bytes down, up per site and round | processor time of a site with the server's share |\n"
+    "|---|---|---|---|---|---|---|---|---|---|---|"
+)
+Sets = dict[str, tuple[cdp.Manifold, Callable[[], np.ndarray]]]
+
+
+def directions() -> np.ndarray:
+    rng = np.random.default_rng(0)
+    return cdp.Sphere(2).project([0.0, 0.0, 1.0] + 0.1 * rng.normal(size=(1000, 3)))
+
+
+SETS: Sets = {
+    "directions, S², spread .14": (cdp.Sphere(2), directions),
+    "DTI small_64D, SPD(3)": (cdp.SPD(3), lambda: tensors("small_64D")[0]),
+    "EMG, SPD(8)": (cdp.SPD(8), lambda: gestures()[0]),
+    "connectomes, SPD(28)": (
+        cdp.SPD(28),
+        lambda: spd("connectomes/fnc_correlation_28x28.npz", "corr", 1.0, 9.0)[0],
+    ),
+}
+
+
+def errors(
+    release: Callable[[int], np.ndarray | None], space: cdp.Manifold, exact: np.ndarray, count: int
+) -> float:
+    """Mean distance of releases from the mean; NaN if most find none."""
+    found = [own for own in map(release, range(count)) if own is not None]
+    if len(found) < 0.5 * count:
+        return np.nan
+    return float(np.mean([space.dist(own, exact) for own in found]))
+
+
+def line(name: str, records: np.ndarray, guarantee: cdp.GDP, count: int) -> str:
+    """One guarantee's row."""
+    space, parts = SETS[name][0], np.array_split(records, SITES)
+    exact = cdp.nonprivate.frechet_mean(records, space).value
+    reach = float(np.quantile(space.dist(exact, records), 0.99))
+    ball = cdp.Ball(space, exact, min(reach, 0.98 * space.max_ball_radius))
+    n = len(records) if guarantee.neighbours == "replace" else None
+    roster = [f"site {number}" for number in range(SITES)]
+    start = f"| {name} | {len(records)} | {guarantee.mu:g} | {guarantee.neighbours} | "
+    try:
+        study = Agreement(space, guarantee, roster, DROPOUTS, n=n)
+    except ExistenceError:
+        return start + "refused |"
+    asked: list[tuple[int, int]] = []
+
+    def watch(plan: bytes, answers: dict[str, bytes]) -> None:
+        asked.append((len(plan), max(map(len, answers.values()))))
+
+    def central(number: int) -> np.ndarray | None:
+        own = cdp.frechet_mean(records, space, guarantee)
+        return own.value if own.found else None
+
+    def of_sites(number: int) -> np.ndarray | None:
+        own = simulate(parts, study, watch=watch)
+        return own.value if own.found else None
+
+    def combined(number: int) -> np.ndarray | None:
+        own = [cdp.frechet_mean(part, ball, guarantee, coverage=False) for part in parts]
+        return cdp.combine(own).value
+
+    before = time.process_time()
+    sites = errors(of_sites, space, exact, count)
+    spent = (time.process_time() - before) / (count * SITES)
+    whole = errors(central, space, exact, count)
+    apart = np.nan if n is None else errors(combined, space, exact, count)
+    told = " | ".join(
+        "–" if np.isnan(x) else f"{x:.3g}" for x in (whole, sites, sites / whole, apart)
+    )
+    down, up = np.mean(asked, axis=0)
+    rounds = len(asked) / count
+    return f"{start}{told} | {rounds:.1f} | {down:.0f}, {up:.0f} | {1e3 * spent:.1f} ms |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", help="part of a data set's name")
+    parser.add_argument("--count", type=int, default=60, help="releases of each kind")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore", UserWarning)
+    print(HEAD, flush=True)
+    for name in SETS:
+        if arguments.only in name:
+            records = SETS[name][1]()
+            records = records[np.random.default_rng(1).permutation(len(records))]
+            for mu in BUDGETS:
+                for guarantee in (cdp.GDP(mu, neighbours="add-remove"), cdp.GDP(mu)):
+                    print(line(name, records, guarantee, arguments.count), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,635 @@
+"""Directions, times of day and axes in the plane: the mean direction and what goes with it.
+
+    records -> unit vectors x -> confidence region of E x on the unit ball of R^p (private)
+            -> direction, length and certainty of E x (post-processing)
+
+No ball is to be chosen: unit vectors lie in the unit ball, also where they cover the whole sphere.
+Formulas are those of Mardia and Jupp, Directional Statistics (2000); noise and the sample's
+covariance enter through the region. docs/directions.md.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal, Unpack, cast, overload
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike, NDArray
+
+from curvedp._guard import quiet
+from curvedp._html import card
+from curvedp._validation import FloatArray, as_float_array, as_probability
+from curvedp.ball_templates import UNITS_OF_ANGLES
+from curvedp.domain import Ball
+from curvedp.manifolds import Euclidean, Manifold, Projective, Sphere, Torus, as_manifold
+from curvedp.privacy import Guarantee, Release
+from curvedp.privacy.base import adds_or_removes
+from curvedp.privacy.of_parts import report_of_parts
+from curvedp.privacy.release import NOT_PRIVATE, unproved_text
+from curvedp.statistics.call import CallOptions
+from curvedp.statistics.confidence_region import confidence_region
+from curvedp.statistics.frechet_mean import Mean
+from curvedp.statistics.grouping import GroupsLike
+from curvedp.statistics.null_law import LEAST_P
+from curvedp.statistics.quantiles import hotelling_quantile, hotelling_tail
+from curvedp.statistics.region import ConfidenceRegion
+from curvedp.statistics.releases import Releases
+
+__all__ = [
+    "DirectionComparison",
+    "MeanDirection",
+    "as_radians",
+    "compare_directions",
+    "mean_direction",
+]
+
+Angles = Literal["radians", "degrees", "hours"]
+
+#: Points on the rim of a cone of directions.
+_RIM = 720
+
+
+def as_radians(angles: ArrayLike, unit: Angles) -> FloatArray:
+    """Angles in radians, as `Torus(1)` takes them.
+
+    Parameters
+    ----------
+    angles : array-like
+    unit : {"radians", "degrees", "hours"}
+        360 degrees or 24 hours are a whole turn.
+
+    Returns
+    -------
+    ndarray, of the same shape
+
+    Examples
+    --------
+    >>> as_radians([6.0, 12.0], "hours").round(4).tolist()
+    [1.5708, 3.1416]
+    """
+    return as_float_array(angles, "angles") * _unit(unit)
+
+
+def _unit(unit: str) -> float:
+    if unit not in UNITS_OF_ANGLES:
+        raise ValueError(f"angles must be one of {list(UNITS_OF_ANGLES)}, got {unit!r}")
+    return UNITS_OF_ANGLES[unit]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MeanDirection:
+    """The mean direction of a population, and how sure it is: from a released mean vector.
+
+    r is the released mean of unit vectors x in R^p, Gamma its covariance, of sampling and noise,
+    both from `region`; rho = |E x|. Axes in the plane count by their doubled angles.
+
+    Parameters
+    ----------
+    region : ConfidenceRegion
+        Of E x, on the unit ball of R^p, from one release of records.
+    manifold : str
+        ``"torus:1"`` for angles, ``"sphere:d"`` for unit vectors, ``"projective:1"`` for axes.
+    angles : {"radians", "degrees", "hours"}
+        Of angles: of `mean_direction`, `half_angle` and `circular_std`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For another manifold, unit or region.
+
+    Examples
+    --------
+    >>> import numpy as np, curvedp as cdp
+    >>> hours = np.random.default_rng(0).normal(23.5, 1.5, 2000) % 24  # about midnight
+    >>> mean = cdp.directions.mean_direction(hours, "torus:1", cdp.GDP(mu=1.0), angles="hours")
+    >>> abs((mean.mean_direction - 23.5 + 12) % 24 - 12) < 0.2, mean.half_angle < 0.3
+    (True, True)
+    """
+
+    region: ConfidenceRegion
+    manifold: str
+    angles: Angles = "radians"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.region, ConfidenceRegion):
+            raise TypeError("region must be a ConfidenceRegion")
+        space = _space_of(self.manifold)
+        _unit(self.angles)
+        if self.region.manifold != f"euclidean:{_size(space)}":
+            raise ValueError(f"the region is on {self.region.manifold}, not that of {space.spec}")
+        object.__setattr__(self, "manifold", space.spec)
+
+    @functools.cached_property
+    def _space(self) -> Manifold:
+        return _space_of(self.manifold)
+
+    @property
+    def _is_plane(self) -> bool:
+        return not isinstance(self._space, Sphere) or self._space.dim == 1
+
+    @property
+    def resultant(self) -> FloatArray:
+        """r, shape (p,), in the unit ball."""
+        return self.region.estimate
+
+    @property
+    def _mean(self) -> Release | None:
+        """The release of r among the region's parts."""
+        return next((p for p in self.region.parts if p.statistic == Mean.title), None)
+
+    @property
+    def mean_direction(self) -> float | FloatArray:
+        """Direction of r: an angle from 0 on, or a point of the sphere, shape (d + 1,).
+
+        It says little where `half_angle` is large.
+        """
+        if isinstance(self._space, Sphere):
+            return np.asarray(self._space.project(self.resultant))
+        return self._angle(self.resultant)
+
+    def _angle(self, vector: FloatArray) -> float:
+        whole, angle = (
+            _in_units(own, self.manifold, self.angles)
+            for own in (2 * math.pi, math.atan2(vector[1], vector[0]))
+        )
+        return angle % whole % whole  # a tiny negative one rounds to a whole turn
+
+    @functools.cached_property
+    def mean_resultant_length(self) -> float:
+        """An estimate of rho in [0, 1]: the root of |r|^2 - tr Gamma, which is that of rho^2."""
+        square = float(self.resultant @ self.resultant) - float(np.trace(self.region.covariance))
+        return math.sqrt(min(max(square, 0.0), 1.0))
+
+    @property
+    def mean_resultant_length_error(self) -> float:
+        """Standard error of `mean_resultant_length`: the root of r' Gamma r/|r|^2, for large n."""
+        r = self.resultant
+        return math.sqrt(float(r @ self.region.covariance @ r) / float(r @ r))
+
+    @property
+    def circular_variance(self) -> float:
+        """1 - rho."""
+        return 1.0 - self.mean_resultant_length
+
+    @property
+    def circular_std(self) -> float:
+        """sqrt(-2 ln rho), for axes half of it, in `angles`; infinite for rho = 0.
+
+        Of angles and axes alone; Mardia and Jupp, equation 2.3.11.
+        """
+        self._needs_plane("circular_std")
+        rho = self.mean_resultant_length
+        spread = math.sqrt(-2.0 * math.log(rho)) if rho > 0 else math.inf
+        return _in_units(spread, self.manifold, self.angles)
+
+    @property
+    def concentration(self) -> float:
+        """kappa with A_p(kappa) = rho, A_p = I_(p/2)/I_(p/2 - 1).
+
+        That of the von Mises-Fisher law with this rho; of doubled angles for axes. It tells
+        nothing of whether the records follow that law.
+        """
+        return _concentration(self.mean_resultant_length, len(self.resultant))
+
+    @property
+    def uniformity_p_value(self) -> float:
+        """P-value of Rayleigh's test that no direction is preferred: small where one is.
+
+        P(chi^2_p > |r|^2/(k/(n p) + sigma^2)), k the most records of a unit: sampling and the
+        noise of r, of variance sigma^2 in each coordinate, are both counted. Laws with E x = 0,
+        such as two groups of one size at opposite ends, are not found: `Projective` has the test
+        of axes. Nothing further is spent.
+
+        Raises
+        ------
+        ValueError
+            Without the released mean among the region's parts.
+        """
+        if (mean := self._mean) is None:
+            raise ValueError("the test needs the release of the mean vector in region.parts")
+        p = len(self.resultant)
+        variance = mean.records_per_unit / (mean.n * p) + mean.scale**2
+        return float(scipy.special.chdtrc(p, float(self.resultant @ self.resultant) / variance))
+
+    @functools.cached_property
+    def _precision(self) -> FloatArray:
+        return np.asarray(np.linalg.inv(self.region.covariance))
+
+    def misfit(self, vectors: FloatArray) -> FloatArray:
+        """Smallest (r - t v)' Gamma^-1 (r - t v) over t >= 0.
+
+        Parameters
+        ----------
+        vectors : ndarray, shape (..., p)
+            v, of any length; of axes their doubled angles.
+
+        Returns
+        -------
+        ndarray, shape (...)
+        """
+        inverse = self._precision
+        along = vectors @ inverse @ self.resultant
+        own = np.sum((vectors @ inverse) * vectors, axis=-1)
+        whole = float(self.resultant @ inverse @ self.resultant)
+        return np.asarray(whole - np.maximum(along, 0.0) ** 2 / np.maximum(own, 1e-300))
+
+    @property
+    def _quantile(self) -> float:
+        return hotelling_quantile(self.region.level, len(self.resultant) - 1, self.region.dof)
+
+    def contains(self, directions: ArrayLike) -> NDArray[np.bool_]:
+        """True for directions in the confidence set: those of {t v : t >= 0} near enough to r.
+
+        It holds the mean direction of the population with the probability `region.level` for
+        large n, however near rho is to 0: then it is often the whole sphere (Fieller 1954).
+
+        Parameters
+        ----------
+        directions : array-like
+            As records are given to the function `mean_direction`.
+
+        Returns
+        -------
+        ndarray of bool, shape (...)
+        """
+        return np.asarray(self.misfit(self._embedded(directions)) <= self._quantile)
+
+    def p_value(self, directions: ArrayLike) -> FloatArray:
+        """P-value of the hypothesis that a public direction is the mean direction.
+
+        Parameters
+        ----------
+        directions : array-like
+            As records are given to the function `mean_direction`.
+
+        Returns
+        -------
+        ndarray, shape (...)
+        """
+        square = self.misfit(self._embedded(directions))
+        dim = len(self.resultant) - 1
+        return np.asarray(hotelling_tail(square, dim, self.region.dof))
+
+    def _embedded(self, directions: ArrayLike) -> FloatArray:
+        if isinstance(self._space, Torus) or np.ndim(directions) == 0:
+            turns = 2.0 if isinstance(self._space, Projective) else 1.0
+            return _of_angles(as_radians(directions, self.angles) * turns)
+        return _unit_vectors(self._space, self._space.as_points(directions))
+
+    @functools.cached_property
+    def rim(self) -> FloatArray | None:
+        """Unit vectors on the rim of the confidence set, shape (k, p); None if all belong to it.
+
+        Two for angles and axes (in the doubled circle), 720 in order round it on the 2-sphere.
+
+        Raises
+        ------
+        ValueError
+            In higher dimension.
+        """
+        p = len(self.resultant)
+        if p > 3:
+            raise ValueError(f"the rim is drawn up to the 2-sphere, not in R^{p}: use contains")
+        values, vectors = np.linalg.eigh(self.region.covariance)
+        root, inverse = (
+            (vectors * power) @ vectors.T for power in (np.sqrt(values), 1 / np.sqrt(values))
+        )
+        seen = inverse @ self.resultant
+        square, q = float(seen @ seen), self._quantile
+        if square <= q:
+            return None
+        across = scipy.linalg.null_space(seen[None])
+        turn = 2 * np.pi * np.arange(_RIM) / _RIM
+        around = np.array([[1.0], [-1.0]]) if p == 2 else np.c_[np.cos(turn), np.sin(turn)]
+        # the ball of radius sqrt(q) about `seen` touches the cone from 0 here
+        touching = seen * (1 - q / square) + math.sqrt(q * (1 - q / square)) * around @ across.T
+        rays = touching @ root
+        return np.asarray(rays / np.linalg.norm(rays, axis=1, keepdims=True))
+
+    @property
+    def half_angle(self) -> float:
+        """Largest angle between the mean direction and one of the confidence set.
+
+        In `angles` for angles and axes, in radians on spheres; half a turn (a quarter for axes) if
+        the set is everything. Up to the 2-sphere.
+        """
+        reach = math.pi
+        if self.rim is not None:
+            center = self.resultant / np.linalg.norm(self.resultant)
+            off = np.linalg.norm(self.rim - center, axis=1).max()
+            reach = 2 * math.asin(min(1.0, 0.5 * float(off)))
+        return _in_units(reach, self.manifold, self.angles)
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Ends of the confidence set of angles or axes, anticlockwise; None if all belong to it."""
+        self._needs_plane("interval")
+        if self.rim is None:
+            return None
+        first, second = self.rim
+        turned = self.resultant[0] * first[1] - self.resultant[1] * first[0]
+        ends = (first, second) if turned < 0 else (second, first)
+        return self._angle(ends[0]), self._angle(ends[1])
+
+    def _needs_plane(self, name: str) -> None:
+        if not self._is_plane:
+            raise ValueError(f"{name} is of angles and axes in the plane, not of {self.manifold}")
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """Guarantee of everything here; None without privacy."""
+        return self.region.guarantee
+
+    def report(self) -> str:
+        """Plain text: direction and certainty, the `statement`, and the releases behind them."""
+        return report_of_parts(self.region, self._title, self._facts())
+
+    @property
+    def _title(self) -> str:
+        return f"mean direction on {self.manifold}"
+
+    def _facts(self) -> list[tuple[str, str]]:
+        level, rho = f"{100 * self.region.level:g} %", self.mean_resultant_length
+        facts = [("mean direction", self._direction_text())]
+        if len(self.resultant) <= 3:
+            unit = "radians" if isinstance(self._space, Sphere) else self.angles
+            known = self.rim is not None
+            within = f"within {self.half_angle:.4g} {unit} of it" if known else "any direction"
+            facts.append((f"{level} confidence set", within))
+        error = self.mean_resultant_length_error
+        facts.append(("mean resultant length", f"{rho:.4g}, standard error {error:.2g}"))
+        facts.append(("concentration", f"{self.concentration:.4g}, if the law is von Mises-Fisher"))
+        if self._mean is not None:
+            p_value = self.uniformity_p_value
+            told = f"p = {p_value:.3g}" if p_value > LEAST_P else f"p < {LEAST_P:g}"
+            facts.append(("no direction is preferred", f"{told} (Rayleigh)"))
+            if p_value > 1 - self.region.level:
+                facts.append(
+                    (
+                        "note",
+                        "the mean vector may be 0: directions all round, or groups at opposite "
+                        "ends, which axes tell apart, or too few records for this guarantee",
+                    )
+                )
+        facts.append(("guarantee", str(self.guarantee or NOT_PRIVATE)))
+        facts.append(("records", f"n = {self.region.n}"))
+        if self.region.coverage is not None:
+            facts.append(("coverage", str(self.region.coverage)))
+        return facts
+
+    def _direction_text(self) -> str:
+        found = self.mean_direction
+        if isinstance(found, float):
+            return f"{found:.5g} {self.angles}"
+        text = np.array2string(found, precision=5)
+        if isinstance(self._space, Sphere) and self._space.dim == 2:
+            lon, lat = self._space.to_lonlat(found)
+            return f"{text}, longitude {lon:.5g}, latitude {lat:.5g} degrees"
+        return text
+
+    def __repr__(self) -> str:
+        return f"<MeanDirection: {self._direction_text()}, n={self.region.n}>"
+
+    def _repr_html_(self) -> str:
+        alarm = unproved_text(self.guarantee)
+        return card(self._title, self._facts(), alarm=alarm, parts=self.region.parts)
+
+
+@dataclass(frozen=True)
+class DirectionComparison:
+    """Outcome of `compare_directions`.
+
+    Attributes
+    ----------
+    angle : float
+        Between the two mean directions, in the unit of angles, on spheres in radians.
+    statistic : float
+        Smallest sum over directions v of both distances from {t v : t >= 0}, squared, in terms of
+        their covariances.
+    p_value : float
+        Probability of a larger one between populations with one mean direction, for large n.
+    level : float
+    rejects : bool
+        True if p_value < level.
+    """
+
+    angle: float
+    statistic: float
+    p_value: float
+    level: float
+    rejects: bool
+
+
+def compare_directions(
+    a: MeanDirection, b: MeanDirection, *, level: float = 0.05
+) -> DirectionComparison:
+    """Test whether two populations have one mean direction, whatever their spreads.
+
+    Post-processing of two releases from disjoint records: it costs nothing further.
+    `compare_means` of the two regions compares the mean vectors, so the spreads too.
+
+    Parameters
+    ----------
+    a, b : MeanDirection
+        On the same manifold, with the same unit of angles.
+    level : float
+        How often the test may reject when the directions are equal.
+
+    Returns
+    -------
+    DirectionComparison
+
+    Raises
+    ------
+    ValueError
+
+    Examples
+    --------
+    >>> import numpy as np, curvedp as cdp
+    >>> hours = np.random.default_rng(0).normal([[8.0], [17.0]], 2.0, (2, 1000))
+    >>> means = [
+    ...     cdp.directions.mean_direction(own, "torus:1", cdp.GDP(mu=1.0), angles="hours")
+    ...     for own in hours
+    ... ]
+    >>> cdp.directions.compare_directions(*means).rejects
+    True
+    """
+    alpha = as_probability(level, "level")
+    if (a.manifold, a.angles) != (b.manifold, b.angles):
+        raise ValueError("compare mean directions of one manifold, in one unit of angles")
+    starts = [own.resultant / np.linalg.norm(own.resultant) for own in (a, b)]
+
+    def total(vector: FloatArray) -> float:
+        return float(a.misfit(vector) + b.misfit(vector))
+
+    starts_and_middle = (*starts, starts[0] + starts[1])
+    found = [scipy.optimize.minimize(total, v, method="BFGS").fun for v in starts_and_middle]
+    statistic = max(float(min(found)), 0.0)
+    dim = len(starts[0]) - 1
+    dof = min(a.region.dof, b.region.dof)
+    p_value = float(hotelling_tail(np.asarray(statistic), dim, dof))
+    angle = 2 * math.asin(min(1.0, 0.5 * float(np.linalg.norm(starts[0] - starts[1]))))
+    angle = _in_units(angle, a.manifold, a.angles)
+    return DirectionComparison(angle, statistic, p_value, alpha, p_value < alpha)
+
+
+@overload
+def mean_direction(
+    records: ArrayLike,
+    manifold: Manifold | str,
+    guarantee: Guarantee,
+    *,
+    groups: None = None,
+    angles: Angles = "radians",
+    level: float = 0.95,
+    **call: Unpack[CallOptions],
+) -> MeanDirection: ...
+@overload
+def mean_direction(
+    records: ArrayLike,
+    manifold: Manifold | str,
+    guarantee: Guarantee,
+    *,
+    groups: GroupsLike,
+    angles: Angles = "radians",
+    level: float = 0.95,
+    **call: Unpack[CallOptions],
+) -> Mapping[Hashable, MeanDirection]: ...
+@quiet
+def mean_direction(
+    records: ArrayLike,
+    manifold: Manifold | str,
+    guarantee: Guarantee,
+    *,
+    groups: GroupsLike = None,
+    angles: Angles = "radians",
+    level: float = 0.95,
+    **call: Unpack[CallOptions],
+) -> MeanDirection | Mapping[Hashable, MeanDirection]:
+    """Release the mean direction of directions, times of day or axes, with its certainty.
+
+    E x of unit vectors x, with its `confidence_region` on the unit ball, which holds all of them:
+    no ball is to be chosen, and directions may cover the whole sphere. The mean direction is E
+    x/|E x|, the point with the largest mean cosine to the records; the Fréchet mean of geodesic
+    distances, which `frechet_mean` releases, differs from it on skewed data.
+
+    Parameters
+    ----------
+    records : array-like
+        Angles, shape (n,), on ``"torus:1"``; unit vectors, shape (n, d + 1), of any length, or
+        longitude and latitude in degrees, on ``"sphere:d"``; axes of the plane as angles or as
+        vectors, shape (n, 2), on ``"projective:1"``. No value raises: one that is no direction
+        counts as the vector 0.
+    manifold : Manifold or str
+    guarantee : GDP, ZCDP or ApproxDP
+        Of the release (of each group).
+    groups : array-like, optional
+        As in `frechet_mean`.
+    angles : {"radians", "degrees", "hours"}
+        Of angles given as such.
+    level : float
+        Of the confidence set.
+    units, records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, coverage
+        As in `frechet_mean`.
+
+    Returns
+    -------
+    MeanDirection, or a mapping of groups' labels to them, without groups that were skipped
+
+    Raises
+    ------
+    BudgetError, ExistenceError, ValueError, TypeError
+        As in `confidence_region`.
+
+    Examples
+    --------
+    >>> import numpy as np, curvedp as cdp
+    >>> x = np.random.default_rng(0).standard_normal((4000, 3)) + [0.0, 0.0, 0.5]
+    >>> mean = mean_direction(x, "sphere:2", cdp.GDP(mu=1.0))  # more than half of the sphere
+    >>> bool(mean.contains([0.0, 0.0, 1.0])), mean.uniformity_p_value < 1e-6
+    (True, True)
+    """
+    space = _space_of(manifold)
+    if call.get("timing", "prompt") != "prompt":
+        raise ValueError(
+            "mean_direction reads its records outside of a steady time: leave out timing"
+        )
+    least = 0 if adds_or_removes(guarantee) else 1
+    vectors = _read(space, records, angles, least)
+    ball = Ball(Euclidean(_size(space)), np.zeros(_size(space)), 1.0)
+    if groups is None:
+        region = confidence_region(vectors, ball, guarantee, level=level, **call)
+        return MeanDirection(region, space.spec, angles)
+    regions = confidence_region(vectors, ball, guarantee, groups=groups, level=level, **call)
+    named = cast(Releases[ConfidenceRegion], regions)
+    found = {label: MeanDirection(own, space.spec, angles) for label, own in named.items()}
+    return MappingProxyType(found)
+
+
+def _in_units(radians: float, manifold: str, angles: str) -> float:
+    """An angle of the embedded circle, in the unit of the records; on spheres in radians."""
+    if manifold.startswith("sphere"):
+        return radians
+    return radians / _unit(angles) / (2.0 if manifold.startswith("projective") else 1.0)
+
+
+def _space_of(manifold: Manifold | str) -> Manifold:
+    space = as_manifold(manifold)
+    if isinstance(space, Sphere) or (isinstance(space, Torus | Projective) and space.dim == 1):
+        return space
+    raise ValueError(
+        f"directions are on spheres, torus:1 and projective:1, not on {space.spec}: use "
+        "frechet_mean(records, manifold, guarantee)"
+    )
+
+
+def _size(space: Manifold) -> int:
+    """Entries of the unit vectors."""
+    return space.dim + 1
+
+
+def _read(space: Manifold, records: ArrayLike, angles: Angles, least: int) -> FloatArray:
+    """Unit vectors, shape (n, p), of records of any values; NaN for what is no direction."""
+    unit = _unit(angles)
+    if not isinstance(space, Sphere):
+        given = as_float_array(records, "records")
+        if given.ndim == 1 or isinstance(space, Torus):
+            circle = Torus(1)
+            values = circle.as_points(circle.read_records(given * unit, least=least))[:, 0]
+            return _of_angles(values * (2.0 if isinstance(space, Projective) else 1.0))
+    points = space.as_points(space.read_records(records, least=least))
+    return _unit_vectors(space, points)
+
+
+def _of_angles(radians: FloatArray) -> FloatArray:
+    return np.stack([np.cos(radians), np.sin(radians)], axis=-1)
+
+
+def _unit_vectors(space: Manifold, points: FloatArray) -> FloatArray:
+    if isinstance(space, Sphere):
+        return np.asarray(points / space.radius)
+    x, y = points[..., 0], points[..., 1]
+    return np.stack([x * x - y * y, 2 * x * y], axis=-1)  # doubled angles
+
+
+def _concentration(rho: float, p: int) -> float:
+    """kappa with I_(p/2)(kappa)/I_(p/2 - 1)(kappa) = rho."""
+    if rho <= 0.0:
+        return 0.0
+    if rho >= 1.0:
+        return math.inf
+
+    def excess(kappa: float) -> float:
+        ratio = scipy.special.ive(p / 2, kappa) / scipy.special.ive(p / 2 - 1, kappa)
+        return float(ratio) - rho
+
+    # (p - 1)/2 rho/(1 - rho) < kappa < p rho/(1 - rho^2) (Amos 1974; Sra 2012)
+    low, high = rho * (p - 1) / 2 / (1 - rho), p * rho / (1 - rho * rho)
+    if high > 1e8 or not excess(low * (1 - 1e-9)) < 0 < excess(high * (1 + 1e-9)):
+        return (p - 1) / 2 / (1 - rho)
+    return float(scipy.optimize.brentq(excess, low * (1 - 1e-9), high * (1 + 1e-9), xtol=1e-12))

@@ -1,0 +1,303 @@
+"""Mean directions: SciPy's without noise, coverage and level on what nobody tuned on."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from mpmath import besseli, mpf
+from scipy import stats
+
+import curvedp as cdp
+from chance import FAILURE
+from curvedp import directions
+
+#: Noise so small that SciPy's values are met.
+FINE = cdp.GDP(mu=1e4)
+HOURS = np.random.default_rng(1).normal(23.5, 2.0, 3000) % 24
+
+
+def unit(vectors):
+    return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+
+
+@pytest.mark.parametrize(
+    ("angles", "turn"), [("hours", 24), ("degrees", 360), ("radians", 2 * np.pi)]
+)
+def test_without_noise_it_is_scipys(angles, turn):
+    x = HOURS / 24 * turn
+    mean = directions.mean_direction(x, "torus:1", FINE, angles=angles)
+    assert mean.mean_direction == pytest.approx(stats.circmean(x, high=turn), rel=1e-4)
+    # SciPy's are the sample's: the population's rho^2 is (1 - rho^2)/n less
+    assert mean.circular_std == pytest.approx(stats.circstd(x, high=turn), rel=1e-3)
+    assert mean.circular_variance == pytest.approx(stats.circvar(x, high=turn), rel=1e-3)
+    low, high = mean.interval
+    assert low < mean.mean_direction < high
+    assert high - low == pytest.approx(2 * mean.half_angle, rel=1e-2)
+
+
+def test_on_the_sphere_it_is_scipys_of_vectors_and_of_longitude_and_latitude():
+    x = unit(np.random.default_rng(2).normal([0.3, -0.4, 0.2], 1.0, (2000, 3)))
+    wanted = stats.directional_stats(x)
+    for records in (x, 7 * x, cdp.Sphere(2).to_lonlat(x)):
+        mean = directions.mean_direction(records, "sphere:2", FINE)
+        np.testing.assert_allclose(mean.mean_direction, wanted.mean_direction, atol=1e-4)
+        assert mean.mean_resultant_length == pytest.approx(wanted.mean_resultant_length, rel=1e-2)
+
+
+def test_angles_of_many_turns_and_columns_are_the_same_angles():
+    a, b, c = (
+        directions.mean_direction(x, "torus:1", cdp.GDP(1.0), angles="hours", seed=3)
+        for x in (HOURS, HOURS[:, None], HOURS - 24)
+    )
+    assert a.mean_direction == b.mean_direction
+    assert a.mean_direction == pytest.approx(c.mean_direction, abs=1e-6)
+
+
+@pytest.mark.parametrize("p", [2, 3, 7, 64])
+@pytest.mark.parametrize("rho", [1e-6, 0.01, 0.3, 0.9, 0.999, 1 - 1e-7])
+def test_the_concentration_inverts_the_ratio_of_bessel_functions(p, rho):
+    kappa = mpf(directions._concentration(rho, p))
+    ratio = besseli(mpf(p) / 2, kappa) / besseli(mpf(p) / 2 - 1, kappa)
+    assert float((1 - ratio) / (1 - rho)) == pytest.approx(1, rel=1e-6)
+    assert float(ratio / rho) == pytest.approx(1, rel=1e-6)
+
+
+def test_the_ends_of_the_concentration():
+    assert directions._concentration(0.0, 3) == 0.0
+    assert directions._concentration(1.0, 3) == math.inf
+
+
+def _two_clusters(rng, n):
+    return np.where(rng.random(n) < 0.2, rng.normal(1.5, 0.2, n), rng.normal(0.0, 0.05, n))
+
+
+def _skew_on_the_sphere(rng, n):
+    x = unit(rng.standard_normal((n, 3)) * 0.05 + [0, 0, 1])
+    other = unit(rng.standard_normal((n, 3)) * 0.2 + [1, 0, 0.3])
+    return np.where(rng.random((n, 1)) < 0.2, other, x)
+
+
+def _few_turned_over(rng, n):
+    x = unit(rng.standard_normal((n, 4)) * [0.2, 0.5, 0.8, 0.1] + [0, 0, 0, 1])
+    return x * np.where(rng.random((n, 1)) < 0.1, -1, 1)
+
+
+#: Laws by (manifold, draw): one von Mises with a weak mean, one concentrated, the rest far from it.
+LAWS = {
+    "weak": ("torus:1", lambda rng, n: rng.vonmises(0.3, 0.5, n)),
+    "narrow": ("torus:1", lambda rng, n: rng.vonmises(-3.1, 50.0, n)),
+    "clusters": ("torus:1", _two_clusters),
+    "axes": ("projective:1", lambda rng, n: rng.gamma(2.0, 0.3, n) + np.pi * (rng.random(n) < 0.4)),
+    "sphere": ("sphere:2", _skew_on_the_sphere),
+    "S^3": ("sphere:3", _few_turned_over),
+}
+
+
+def true_direction(name):
+    manifold, draw = LAWS[name]
+    x = draw(np.random.default_rng(99), 400_000)
+    space = directions._space_of(manifold)
+    mean = directions._read(space, x, "radians", 1).mean(axis=0)
+    if isinstance(space, cdp.Sphere):
+        return mean
+    return math.atan2(mean[1], mean[0]) / (2 if manifold == "projective:1" else 1)
+
+
+@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize(("n", "mu"), [(40, 1.0), (600, 0.5)])
+def test_the_set_covers_the_mean_direction(name, n, mu):
+    manifold, draw = LAWS[name]
+    true = true_direction(name)
+    runs = 120
+    means = [
+        directions.mean_direction(
+            draw(np.random.default_rng(1000 + k), n), manifold, cdp.GDP(mu), seed=k
+        )
+        for k in range(runs)
+    ]
+    covered = sum(bool(mean.contains(true)) for mean in means)
+    # a right level of .95 gives fewer than 96 of 120 with a chance of 4e-10
+    assert covered >= stats.binom.ppf(FAILURE, runs, 0.95)
+    # control: a covariance of a sixteenth is found
+    small = [_with_less(mean) for mean in means]
+    least = stats.binom.ppf(FAILURE, runs, 0.95)
+    if name in ("weak", "clusters", "axes") and n == 600:
+        assert sum(bool(mean.contains(true)) for mean in small) < least
+
+
+def _with_less(mean):
+    region = dataclasses.replace(mean.region, covariance=mean.region.covariance / 16)
+    return dataclasses.replace(mean, region=region)
+
+
+@pytest.mark.parametrize("manifold", ["torus:1", "sphere:2"])
+def test_the_test_of_uniformity_keeps_its_level_and_has_power(manifold):
+    rng = np.random.default_rng(5)
+    p = 2 if manifold == "torus:1" else 3
+
+    def p_values(shift, n=100, mu=0.5):
+        x = unit(rng.standard_normal((200, n, p)) + shift)
+        records = np.arctan2(x[..., 1], x[..., 0]) if p == 2 else x
+        return [
+            directions.mean_direction(own, manifold, cdp.GDP(mu), seed=k).uniformity_p_value
+            for k, own in enumerate(records)
+        ]
+
+    none = p_values(0.0)
+    assert stats.kstest(none, "uniform").pvalue > 1e-3  # seeded
+    assert np.mean(np.less(p_values(0.5), 0.05)) > 0.9
+    # control: the noise of the release left out of the law
+    scale = directions.mean_direction(
+        np.zeros(100) if p == 2 else np.eye(3)[[0] * 100], manifold, cdp.GDP(0.5), seed=0
+    )._mean.scale
+    ratio = (1 / (100 * p) + scale**2) * 100 * p
+    wrong = stats.chi2.sf(ratio * stats.chi2.isf(none, p), p)
+    assert stats.kstest(wrong, "uniform").pvalue < 1e-3
+
+
+def test_groups_at_opposite_ends_are_said_and_axes_tell_them_apart():
+    rng = np.random.default_rng(6)
+    x = rng.vonmises(1.0, 20.0, 4000) + np.pi * (rng.random(4000) < 0.5)
+    mean = directions.mean_direction(x, "torus:1", cdp.GDP(1.0), seed=1)
+    assert "opposite ends" in mean.report()
+    axes = directions.mean_direction(x, "projective:1", cdp.GDP(1.0), angles="radians", seed=1)
+    assert axes.uniformity_p_value < 1e-9
+    assert axes.mean_direction == pytest.approx(1.0, abs=0.05)
+    assert "opposite ends" not in axes.report()
+    assert directions.mean_direction(
+        np.c_[np.cos(x), np.sin(x)], "projective:1", cdp.GDP(1.0), seed=1
+    ).mean_direction == pytest.approx(axes.mean_direction, abs=1e-6)
+
+
+def test_the_rim_is_where_the_set_ends():
+    x = _skew_on_the_sphere(np.random.default_rng(7), 300)
+    mean = directions.mean_direction(x, "sphere:2", cdp.GDP(1.0), seed=2)
+    np.testing.assert_allclose(mean.misfit(mean.rim), mean._quantile, rtol=1e-9)
+    center = mean.resultant / np.linalg.norm(mean.resultant)
+    assert mean.contains(unit(center + 0.99 * (mean.rim - center))).all()
+    assert not mean.contains(unit(center + 1.01 * (mean.rim - center))).any()
+    assert mean.half_angle == pytest.approx(float(np.arccos(mean.rim @ center).max()), rel=1e-6)
+
+
+def test_where_nothing_is_known_the_set_is_everything():
+    x = np.random.default_rng(8).uniform(0, 24, 50)
+    mean = directions.mean_direction(x, "torus:1", cdp.GDP(0.2), angles="hours", seed=1)
+    assert mean.rim is None
+    assert mean.interval is None
+    assert mean.half_angle == pytest.approx(12)
+    assert mean.contains(np.arange(24.0)).all()
+    assert "any direction" in mean.report()
+
+
+def test_two_directions_are_compared_whatever_their_spreads():
+    def rejected(shift, seed, runs=60):
+        rng, found = np.random.default_rng(seed), 0
+        for k in range(runs):
+            a = directions.mean_direction(
+                rng.vonmises(1.0, 0.7, 150), "torus:1", cdp.GDP(1.0), seed=2 * k
+            )
+            b = directions.mean_direction(
+                rng.vonmises(1.0 + shift, 20.0, 900), "torus:1", cdp.GDP(1.0), seed=2 * k + 1
+            )
+            found += directions.compare_directions(a, b).rejects
+        return found
+
+    assert rejected(0.0, 11) <= stats.binom.isf(FAILURE, 60, 0.05)
+    assert rejected(1.2, 12) > 54
+
+
+def test_groups_persons_and_small_groups():
+    rng = np.random.default_rng(9)
+    x, site = rng.vonmises(0.0, 3.0, 600), np.repeat(["a", "b", "c"], [297, 300, 3])
+    found = directions.mean_direction(
+        x, "torus:1", cdp.GDP(1.0), groups=site, skip_small=True, seed=1
+    )
+    assert list(found) == ["a", "b"]
+    assert found["a"].region.n == 297
+    person = np.repeat(np.arange(200), 3)
+    mean = directions.mean_direction(x, "torus:1", cdp.GDP(1.0), units=person, seed=1)
+    assert mean.region.n == 200
+
+
+def test_the_stored_region_gives_the_same_report():
+    mean = directions.mean_direction(HOURS, "torus:1", cdp.GDP(1.0), angles="hours", seed=1)
+    region = cdp.ConfidenceRegion.from_json(mean.region.to_json())
+    again = directions.MeanDirection(region, "torus:1", "hours")
+    assert again.report() == mean.report()
+    assert repr(again) == repr(mean)
+    assert "nothing is promised" in mean.report()  # of a seed
+    assert "mean direction" in mean._repr_html_()
+
+
+def test_no_value_raises():
+    bad = HOURS.copy()
+    bad[:4] = [np.nan, np.inf, -np.inf, 1e308]
+    mean = directions.mean_direction(bad, "torus:1", cdp.GDP(1.0), angles="hours", seed=1)
+    whole = directions.mean_direction(HOURS, "torus:1", cdp.GDP(1.0), angles="hours", seed=1)
+    assert abs(mean.mean_direction - whole.mean_direction) < 0.02
+    for rows in (np.full((50, 3), np.nan), np.zeros((50, 3))):
+        mean = directions.mean_direction(rows, "sphere:2", cdp.GDP(1.0), seed=1)
+        assert np.isfinite(mean.mean_direction).all()
+        assert mean.report()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (dict(manifold="spd:3"), "directions are on spheres"),
+        (dict(manifold="torus:2"), "directions are on spheres"),
+        (dict(angles="turns"), "angles must be one of"),
+        (dict(timing="steady"), "leave out timing"),
+        (dict(guarantee=cdp.PureDP(1.0)), "Gaussian noise"),
+        (dict(records=np.zeros((5, 2))), "shape"),
+        (dict(level=1.5), "level"),
+    ],
+)
+def test_what_is_wrong_is_refused(given, message):
+    call = {"records": HOURS, "manifold": "torus:1", "guarantee": cdp.GDP(1.0)} | given
+    with pytest.raises((ValueError, TypeError), match=message):
+        directions.mean_direction(**call)
+
+
+def test_a_region_of_another_space_is_refused():
+    mean = directions.mean_direction(HOURS, "torus:1", cdp.GDP(1.0))
+    with pytest.raises(ValueError, match="not that of"):
+        directions.MeanDirection(mean.region, "sphere:2")
+    other = directions.mean_direction(HOURS, "torus:1", cdp.GDP(1.0), angles="hours")
+    with pytest.raises(ValueError, match="one unit"):
+        directions.compare_directions(mean, other)
+
+
+def test_a_ball_too_wide_is_led_to_what_works():
+    with pytest.raises(ValueError, match=r"directions\.mean_direction"):
+        cdp.Ball("sphere:2", [0.0, 0.0, 1.0], 3.0)
+
+
+def test_a_ball_of_the_clock_and_numbers_as_points():
+    ball = cdp.Ball.from_units("clock", "hours", center=23, radius=3)
+    assert ball.radius == pytest.approx(np.pi / 4)
+    x = directions.as_radians(HOURS, "hours")
+    one = cdp.frechet_mean(x, ball, cdp.GDP(1.0), seed=1)
+    assert one.value == cdp.frechet_mean(x[:, None], ball, cdp.GDP(1.0), seed=1).value
+    line = cdp.Ball("euclidean:1", [0.0], 10.0)
+    assert cdp.frechet_mean(np.arange(5.0), line, cdp.GDP(1.0), seed=1).value.shape == (1,)
+
+
+def test_origins_have_names_and_axes_longitude_and_latitude():
+    for spec in ("torus:2", "euclidean:3", "hyperboloid:2"):
+        ball = cdp.Ball(spec, center="origin", radius=0.5)
+        np.testing.assert_array_equal(ball.center, ball.manifold.origin)
+        assert repr(eval(repr(ball), {"Ball": cdp.Ball})) == repr(ball)
+    with pytest.raises(ValueError, match="'identity' on spd:2, got 'origin'"):
+        cdp.Ball("spd:2", center="origin", radius=0.5)
+    with pytest.raises(ValueError, match="a point on sphere:2, got 'origin'"):
+        cdp.Ball("sphere:2", center="origin", radius=0.5)
+    lonlat = [[-70.0, 40.0], [10.0, -20.0]]
+    axes = cdp.Projective(2).as_points(lonlat)
+    found = cdp.Projective(2).to_lonlat(axes)
+    np.testing.assert_allclose(
+        cdp.Projective(2).dist(cdp.Projective(2).as_points(found), axes), 0, atol=1e-7
+    )
