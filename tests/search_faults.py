@@ -122,7 +122,7 @@ def _charged(path: Path) -> tuple[str, Fraction]:
 
 def main(folder: Path, every: int, control: bool) -> None:
     """Kills at every so-many-th system call."""
-    records = cdp.Sphere(2).random_point(300, rng=0)
+    records = cdp.Sphere(2).random_point(1000, rng=0)
     cdp.frechet_mean(records, cdp.Sphere(2), _CAP, ledger=cdp.Ledger(_BUDGET))  # imports all
     points, told = _run(folder / "whole", records, None, control)
     assert told[-1] < 0.0

@@ -33,7 +33,7 @@ from curvedp.regression.choice import expected_choice, longest_velocity
 from curvedp.regression.private import GeodesicLine
 from curvedp.statistics.adaptive_mean import AdaptiveDesign, AdaptiveMean, combined_error
 from curvedp.statistics.base_point import MeanNoise
-from curvedp.statistics.call import Call, Statistic
+from curvedp.statistics.call import Call
 from curvedp.statistics.confidence_region import Region, expected_region, gaussian_way
 from curvedp.statistics.coverage import Counting, share_of
 from curvedp.statistics.design import design_mean_under, smallest_n
@@ -43,6 +43,7 @@ from curvedp.statistics.quantiles import hotelling_quantile
 from curvedp.statistics.region import ConfidenceRegion
 from curvedp.statistics.schedule import is_stretched, radius_laws, steepness
 from curvedp.statistics.search_design import whole_of
+from curvedp.statistics.statistic import Statistic
 from curvedp.statistics.variance import Variance
 from curvedp.sums.noise import mean_length
 

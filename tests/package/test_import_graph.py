@@ -28,9 +28,9 @@ LEADING_BACK = {
     # an error names guarantees, which raise it: for type checkers alone
     "curvedp.errors": {"curvedp.privacy.guarantees"},
     # a statistic is told what is paid and returns releases, whose call names it: the same
-    "curvedp.statistics.call": {
-        *("curvedp.statistics.base_point", "curvedp.statistics.paid"),
-        "curvedp.statistics.releases",
+    "curvedp.statistics.statistic": {
+        *("curvedp.statistics.base_point", "curvedp.statistics.call"),
+        *("curvedp.statistics.paid", "curvedp.statistics.releases"),
     },
     "curvedp.statistics.tables": {"curvedp.statistics.releases"},
     # sums of a file are taken on a cluster, which is told of the file: the same

@@ -92,8 +92,9 @@ NO_CALIBRATION = {
     ".share": "a share of a way, which `ways_to_meet` checks",
     ".shares": "shares of a way, which `ways_to_meet` checks",
 }
-#: Those that serve the relation, with tests of their own (tests/batch/test_batch_protected.py).
-SERVE = {"batch.release.release"}
+#: Those that serve the relation, with tests of their own (tests/batch/test_batch_protected.py,
+#: tests/sites).
+SERVE = {"batch.release.release", "sites.agreement.Agreement.__init__"}
 #: Of the calls that take records, those without a guarantee.
 NO_GUARANTEE = {
     *("AlignedLandmarks", "ElasticCurves", "image_covariance", "time_series_covariance"),

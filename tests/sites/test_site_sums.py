@@ -132,6 +132,25 @@ def test_as_many_sites_as_may_not_drop_out_carry_the_whole_noise(guarantee: cdp.
             assert float((short.sum(axis=1) ** 2).sum()) < least
 
 
+def test_bytes_that_leave_sites_have_the_noise_that_is_said() -> None:
+    """Sites without records send noise alone: J - f of them the whole, one less too little."""
+    own = study(5, 2, "hyperboloid:2")
+    rounds = []
+    for _ in range(30):
+        plan = ServerMean(own).plan()
+        sites = sites_of(own, np.empty((0, 3)))
+        answers = [Answer.from_bytes(site.answer(plan)).entries.view(np.int64) for site in sites]
+        rounds.append(answers)
+    request = Plan.from_bytes(plan).request
+    sums = RecordSums(own.manifold, np.empty((0, 3)), None)
+    bound = sums.bound(request, GaussianNoise(1.0), False, 1)
+    noise = np.array(rounds) / noise_scale(bound, request.share)
+    size = noise.shape[0] * noise.shape[2]
+    least, most = stats.chi2.ppf([FAILURE / 2, 1 - FAILURE / 2], size)
+    assert least < float((noise[:, 1:4].sum(axis=1) ** 2).sum()) < most
+    assert float((noise[:, 1:3].sum(axis=1) ** 2).sum()) < least
+
+
 def test_answers_are_whole_numbers_modulo_2_to_the_64() -> None:
     own = study(3, 0)
     server, sites = ServerMean(own), sites_of(own, normal("sphere:2", 60))

@@ -25,6 +25,7 @@ from count_laws import (
     counts_of,
     delta,
     excess,
+    means_of_selection,
     plan_of,
     scale_of,
     used,
@@ -95,6 +96,25 @@ def test_control_the_first_records_of_an_order_that_depends_on_them_tell_all():
 
     assert delta(plan, 400, [1.0], selected=half_used) > 0.9
     assert cdp.GDP(1.0).to_delta(1.0) < 0.2
+
+
+def padded_by_the_last(n: int, m: int, with_one: bool) -> dict[float, float]:
+    """The mean of n records at -1 and, if it is there, one at 1, with copies of the last record."""
+    total = n + with_one
+    if m <= total:
+        return means_of_selection(n, m, with_one)
+    last = 1.0 if with_one else -1.0
+    return {((m - total) * last - n + with_one) / m: 1.0}
+
+
+def test_control_copies_of_a_record_in_place_of_the_centre_tell_which_it_is():
+    """Of few records, to which nearly all that are used are added."""
+    plan = plan_of(cdp.GDP(1.0), 9)
+    found = [delta(plan, 2, e, selected=padded_by_the_last) for e in (0.0, 1.0)]
+    usual = [delta(plan, 2, e) for e in (0.0, 1.0)]
+    allowed = [cdp.GDP(1.0).to_delta(e) for e in (0.0, 1.0)]
+    assert any(own > most + 0.02 for own, most in zip(found, allowed, strict=True))
+    assert all(own <= most + TOLERANCE for own, most in zip(usual, allowed, strict=True))
 
 
 # ---------------------------------------------------------------- replacing, where n is the same

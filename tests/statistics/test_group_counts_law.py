@@ -5,6 +5,7 @@ Theorem and proof: docs/proofs/count-resize.md.
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -13,9 +14,11 @@ import numpy as np
 import pytest
 
 import curvedp as cdp
-from count_laws import ADD, cells, delta, delta_of, delta_of_both, plan_of
+from count_laws import ADD, LINE, cells, counts_of, delta, delta_of, delta_of_both, excess, plan_of
+from curvedp.privacy.base import with_relation
 from curvedp.privacy.private_keys import geometric_key_threshold
 from curvedp.statistics.count_plan import CountPlan
+from curvedp.statistics.k_samples import KSampleDesign
 
 EPSILONS = (0.0, 0.5, 1.0, 2.0)
 #: Of cells, in place of densities.
@@ -135,3 +138,68 @@ def test_keys_are_shown_as_often_as_the_law_says():
         assert abs(seen - copies * p) <= 7 * math.sqrt(copies * p * (1 - p)) + 7
     assert shown[0] <= 35
     assert shown[3] > 100
+
+
+# ------------------------------------------------------------------------- a test of two samples
+
+
+def delta_of_a_test(
+    plan: CountPlan, sizes: tuple[int, int], epsilon: float, remove: bool, louder: float = 1.0
+) -> float:
+    """delta(epsilon) of counts and released values of a test of two means, exactly.
+
+    Records of the first sample are at -1, with one at 1 or not, of the second at 1/2. For given
+    counts the values are one of two points with Gaussian noise, for either data set.
+    """
+    n = sizes[0]
+    laws = counts_of(plan, n), counts_of(plan, n + 1)
+    own, other = laws[::-1] if remove else laws
+    of_second: dict[int, float] = {}
+    for count, weight in counts_of(plan, sizes[1]).items():
+        m = max(2, plan.target(count))
+        of_second[m] = of_second.get(m, 0.0) + weight
+    total = 0.0
+    for (count, weight), (m2, second) in itertools.product(own.items(), of_second.items()):
+        if weight * second < 1e-7:
+            continue
+        m1 = max(2, plan.target(count))
+        design = KSampleDesign.of(LINE, plan.rest, (m1, m2), 1)
+        common = min(n, m1 - 1) if n < m1 else m1 - 1
+
+        def values(
+            last: float,
+            design: KSampleDesign = design,
+            m1: int = m1,
+            m2: int = m2,
+            common: int = common,
+        ) -> np.ndarray:
+            first = [-1.0] * common + [0.0] * (m1 - common - 1) + [last]
+            rest = min(m2, sizes[1])
+            rows = np.array([*first, *[0.5] * rest, *[0.0] * (m2 - rest)])[:, None]
+            return design.values(rows, np.repeat([0.0, 1.0], (m1, m2)))
+
+        length = float(np.linalg.norm(values(1.0) - values(0.0 if n < m1 else -1.0)))
+        chance = min(1.0, m1 / (n + 1))
+        few, many = {0.0: 1.0}, {0.0: 1.0 - chance, length: chance}
+        pair = (many, few) if remove else (few, many)
+        ratio = other.get(count, 0.0) / weight
+        scale = louder * design.mechanism.scale
+        total += weight * second * excess(plan, scale, *pair, epsilon, ratio)
+    return total
+
+
+@pytest.mark.parametrize("remove", [False, True])
+def test_a_test_of_two_means_keeps_what_it_promises(remove):
+    whole = cdp.GDP(2.0)
+    plan = CountPlan.of(with_relation(whole, ADD), 6, 1, 1, padding=5e-4)
+    for n in (0, 2, 6):
+        for epsilon in (0.0, 1.0):
+            found = delta_of_a_test(plan, (n, 6), epsilon, remove)
+            assert found <= whole.to_delta(epsilon) + TOLERANCE
+
+
+def test_control_a_test_with_a_tenth_of_its_noise_does_not():
+    whole = cdp.GDP(2.0)
+    plan = CountPlan.of(with_relation(whole, ADD), 6, 1, 1, padding=5e-4)
+    found = [delta_of_a_test(plan, (n, 6), 1.0, False, 0.1) for n in (0, 2, 6)]
+    assert max(found) > whole.to_delta(1.0) + 0.01

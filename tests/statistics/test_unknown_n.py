@@ -24,8 +24,9 @@ from curvedp.errors import (
 )
 from curvedp.privacy.base import with_relation
 from curvedp.privacy.record_count import RecordCount
-from curvedp.statistics.call import Call, Statistic
+from curvedp.statistics.call import Call
 from curvedp.statistics.count_plan import CountPlan
+from curvedp.statistics.statistic import Statistic
 from curvedp.statistics.unknown_n import _with_designs
 from curvedp.statistics.with_counts import UNCOUNTED
 from unit_twin import outcome
@@ -458,7 +459,7 @@ def test_a_count_of_few_records_is_refused_by_the_guess_and_left_out_by_the_coun
     with pytest.raises(ExistenceError, match="leave coverage out"):
         cdp.frechet_mean(rows(300), BALL, GDP, n_guess=5, coverage=True, ledger=ledger)
     with pytest.raises(ValueError, match="leave coverage out"):
-        cdp.confidence_region(rows(300), BALL, GDP, n_guess=300, coverage=True, ledger=ledger)
+        SERVED["quantile"](rows(300), BALL, GDP, n_guess=300, coverage=True, ledger=ledger)
     assert ledger.spent is None
     count_is(7)
     for n in (0, 7, 300):

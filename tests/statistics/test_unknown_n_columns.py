@@ -21,8 +21,8 @@ from curvedp.learning import (
     TangentLogisticRegression,
     TangentPCA,
 )
-from curvedp.statistics.call import Statistic
 from curvedp.statistics.count_plan import CountPlan
+from curvedp.statistics.statistic import Statistic
 from unknown_n_cases import ADD, BALL, GDP, rows
 
 SPACE = BALL.manifold

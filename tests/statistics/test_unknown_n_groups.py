@@ -82,6 +82,8 @@ def test_every_public_key_has_a_release_with_its_own_count(name, guarantee):
         for own in part:  # an interval rests on one of two, by the number of records
             assert "the number of records is protected" in own.report()
     assert set(found.to_arrow().column("guarantee").to_pylist()) == {str(guarantee)}
+    assert "public-keys" in found.assumptions
+    assert "public-groups" not in found.assumptions
     told = " ".join(found["north"].report().split()).lower()
     assert "the number of records is protected" in told
     assert "Not protected: the groups' keys" in " ".join(found.report().split())

@@ -21,6 +21,7 @@ from curvedp.statistics.public_time import KINDS, slow_records
 from curvedp.statistics.releases import Releases
 from curvedp.sums.filter import Filter
 from sums.test_located_mean import SPACES
+from sums.test_search_replay import Listener
 
 SPHERE = cdp.Sphere(2)
 PROTECTED = cdp.GDP(1.0, neighbours="add-remove")
@@ -267,6 +268,22 @@ def test_searches_are_rehearsed_on_points(spec: str) -> None:
             kind, (WholeSpace(space),), np.array([0, 40]), (40, *space.point_shape)
         )
         assert space.belongs(records).all()
+
+
+@pytest.mark.parametrize("spec", SPACES)
+def test_no_search_takes_many_more_sums_than_its_rehearsals(
+    spec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that steady answers come after one period, whatever the records are."""
+    space, listener = as_manifold(spec), Listener(monkeypatch)
+    records = np.array(space.random_point(400, rng=1))
+    for own in (records, np.tile(records[:1], (400,) + (1,) * (records.ndim - 1))):
+        listener.during(
+            lambda: cdp.frechet_mean(own, space, cdp.GDP(1.0), timing="steady")  # noqa: B023
+        )
+        *rehearsed, taken = map(len, listener.heard)
+        assert len(rehearsed) == len(KINDS)
+        assert taken <= 1.5 * max(rehearsed)
 
 
 def test_a_rehearsal_says_nothing_of_its_records(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Noise that sites add in shares (docs/proofs/sums-of-messages.md, 9): exact laws, no draws.
+"""Noise that sites add in shares (docs/proofs/sums-of-messages.md, 11): exact laws, no draws.
 
 Probabilities are intervals of whole numbers of 2^-BITS, so that what is claimed holds for the laws
 themselves. Deviations are far below what is used, so that an error of the theorem would show.

@@ -20,8 +20,8 @@ from curvedp._text import listed
 from curvedp._validation import FloatArray, number_of, of_cell
 from curvedp.errors import BatchError
 from curvedp.manifolds import Manifold
-from curvedp.statistics.call import Statistic
 from curvedp.statistics.grouping import Names, Offsets
+from curvedp.statistics.statistic import Statistic
 
 __all__ = [
     "Hashes",

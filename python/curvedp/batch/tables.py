@@ -27,7 +27,8 @@ from curvedp.batch.results import count_sizes, errors_of, manifest, mechanisms_o
 from curvedp.errors import BatchError
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
 from curvedp.privacy.coverage import Coverage, GroupCoverage, coverage_from_dict
-from curvedp.privacy.disclosure import Disclosed, Disclosure
+from curvedp.privacy.disclosed import Disclosed
+from curvedp.privacy.disclosure import Disclosure
 from curvedp.privacy.group_report import disclosure_of_groups, domain_text, report_of_groups
 from curvedp.privacy.payment import charged
 from curvedp.privacy.provenance import Provenance

@@ -32,6 +32,10 @@ ASSUMPTIONS = {
         "Results for disjoint groups are counted in parallel; this holds only if the group of each "
         "record is public or fixed before the data were seen."
     ),
+    "public-keys": (
+        "The keys of the groups were chosen without a look at the records; which of them a record "
+        "has is a property of that record alone, and is protected."
+    ),
     "groups-by-record": (
         "Which group a record belongs to is a property of that record alone; groups of few records "
         "are not shown, but for the probability delta."

@@ -206,6 +206,15 @@ class GroupCoverage:
         "Gaussian" or "Laplace".
     guarantee : Guarantee
         Of the count of each group, to a unit in it; that of the group's release covers it.
+
+    Examples
+    --------
+    >>> import numpy as np, curvedp as cdp
+    >>> ball = cdp.Ball("spd:2", center="identity", radius=1.0)
+    >>> X, halves = np.tile(np.eye(2), (4000, 1, 1)), [0, 2000, 4000]
+    >>> means = cdp.frechet_mean(X, ball, cdp.GDP(mu=2.0), groups=halves, coverage="each")
+    >>> means.coverage.counted, means[0].coverage.inside > 1800, means.coverage.warnings
+    (2, True, ())
     """
 
     groups: int

@@ -13,7 +13,8 @@ from curvedp._html import card
 from curvedp._validation import as_count
 from curvedp.privacy.base import Guarantee
 from curvedp.privacy.coverage import Coverage
-from curvedp.privacy.disclosure import Disclosed, Disclosure
+from curvedp.privacy.disclosed import Disclosed
+from curvedp.privacy.disclosure import Disclosure
 from curvedp.privacy.record_count import RecordCount
 from curvedp.privacy.release import (
     NOT_PRIVATE,

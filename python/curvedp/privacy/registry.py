@@ -261,9 +261,10 @@ def _composition(told: Disclosure) -> str:
     parts = ", ".join(told.stages)
     whole = told.guarantee if told.each is None else told.each
     found = f"The stages ({parts}) compose to {whole}." if parts else "One mechanism."
-    if "public-groups" in told.assumptions:
+    if {"public-groups", "public-keys"} & told.assumptions:
+        keys = "" if "public-groups" in told.assumptions else "their keys "
         found += (
-            " Groups are disjoint and public: for a unit in one of them the releases of all "
+            f" Groups are disjoint and {keys}public: for a unit in one of them the releases of all "
             "compose in parallel, for a unit in several those of its groups add up."
         )
     if told.groups:

@@ -25,7 +25,8 @@ from curvedp._validation import as_count, as_positive
 from curvedp.privacy.assumptions import explained
 from curvedp.privacy.base import Guarantee, adds_or_removes
 from curvedp.privacy.coverage import Coverage, GroupCoverage
-from curvedp.privacy.disclosure import Disclosed, Disclosure
+from curvedp.privacy.disclosed import Disclosed
+from curvedp.privacy.disclosure import Disclosure
 from curvedp.privacy.guarantees import GDP, NO_GUARANTEE, PureDP, Unproved, compose
 from curvedp.privacy.implication import implies
 from curvedp.privacy.provenance import Provenance
@@ -377,7 +378,7 @@ class Release(Disclosed):
             accuracy=self._accuracy(),
             by_name=self.units_by_name,
             records_per_unit=self.records_per_unit,
-            grouped=bool({"public-groups", "groups-by-record"} & self.assumptions),
+            grouped=bool({"public-groups", "public-keys", "groups-by-record"} & self.assumptions),
             private_keys="groups-by-record" in self.assumptions,
             steady=self.provenance is not None and self.provenance.steady,
             local=self.is_local,

@@ -5,7 +5,6 @@ the groups of a table or a file.
 """
 
 from curvedp.statistics.adaptive_mean import AdaptiveMean, adaptive_mean
-from curvedp.statistics.call import Statistic
 from curvedp.statistics.combination import CombinedMean, combine
 from curvedp.statistics.comparison import MeanComparison, compare_means
 from curvedp.statistics.confidence_region import Region, confidence_region
@@ -31,6 +30,7 @@ from curvedp.statistics.release import release
 from curvedp.statistics.releases import Releases
 from curvedp.statistics.schedule import Schedule, adaptive_schedule
 from curvedp.statistics.shrinkage import shrink_together
+from curvedp.statistics.statistic import Statistic
 from curvedp.statistics.two_samples import (
     TwoSampleRelease,
     TwoSampleTest,

@@ -29,7 +29,7 @@ from curvedp.mechanisms.choice import draws_exactly
 from curvedp.mechanisms.rank_exponential import rank_scale
 from curvedp.mechanisms.tangent_gaussian import TangentGaussian
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
-from curvedp.statistics.call import Calibrated, Call, CallOptions, Statistic
+from curvedp.statistics.call import Call, CallOptions
 from curvedp.statistics.design import Design, design_mean_under
 from curvedp.statistics.frechet_mean import Mean, as_points
 from curvedp.statistics.grouping import GroupsLike
@@ -45,6 +45,7 @@ from curvedp.statistics.schedule import (
     radius_laws,
     schedule_under,
 )
+from curvedp.statistics.statistic import Calibrated, Statistic
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from curvedp._validation import FloatArray
-from curvedp.statistics.call import Result, Statistic
+from curvedp.statistics.statistic import Result, Statistic
 
 __all__ = ["check_statistic", "read_beside"]
 

@@ -184,7 +184,7 @@ def _statement_at_a_site(part: Release) -> Statement:
         accuracy="",
         by_name=part.units_by_name,
         records_per_unit=part.records_per_unit,
-        grouped="public-groups" in part.assumptions,
+        grouped=bool({"public-groups", "public-keys"} & part.assumptions),
         steady=made is not None and made.steady,
         provenance=made,
     )

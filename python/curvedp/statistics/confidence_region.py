@@ -26,7 +26,7 @@ from curvedp.mechanisms import Mechanism, ways_to_meet
 from curvedp.mechanisms.choice import draws_exactly
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
 from curvedp.statistics.base_point import BasePoint, MeanNoise
-from curvedp.statistics.call import Calibrated, Call, CallOptions, Statistic
+from curvedp.statistics.call import Call, CallOptions
 from curvedp.statistics.design import Design, design_mean_under, shares_of
 from curvedp.statistics.frechet_mean import Mean
 from curvedp.statistics.grouping import GroupsLike
@@ -44,6 +44,7 @@ from curvedp.statistics.region import ConfidenceRegion
 from curvedp.statistics.region_spread import assemble
 from curvedp.statistics.release import release
 from curvedp.statistics.releases import NOISE_COLUMNS, Releases
+from curvedp.statistics.statistic import Calibrated, Statistic
 
 #: Shares of mu^2 of the mean, the covariance and the Hessian.
 DEFAULT_WEIGHTS = (0.75, 0.2, 0.05)

@@ -28,13 +28,11 @@ from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.mechanisms.choice import draws_exactly
 from curvedp.privacy import GDP, Guarantee, Ledger, NoiseSecret, PureDP
 from curvedp.statistics.call import (
-    Calibrated,
     Call,
     CallOptions,
     CoverageOption,
     Designs,
     Progress,
-    Statistic,
 )
 from curvedp.statistics.counting import counted
 from curvedp.statistics.design import (
@@ -54,6 +52,7 @@ from curvedp.statistics.public_time import Timing
 from curvedp.statistics.release import release
 from curvedp.statistics.releases import Releases, release_fields, release_of
 from curvedp.statistics.shrinkage import error_ratio, numbers_of_noise, shrunk_points
+from curvedp.statistics.statistic import Calibrated, Statistic
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,11 @@ from curvedp.domain import Ball
 from curvedp.manifolds import Manifold
 from curvedp.mechanisms.base import Mechanism
 from curvedp.privacy import Guarantee, Release
-from curvedp.statistics.call import Call, Result, Statistic
+from curvedp.statistics.call import Call
 from curvedp.statistics.grouping import Offsets
 from curvedp.statistics.paid import Paid
 from curvedp.statistics.releases import Releases
+from curvedp.statistics.statistic import Result, Statistic
 
 
 @dataclass(frozen=True)

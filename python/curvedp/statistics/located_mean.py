@@ -21,7 +21,7 @@ from curvedp.manifolds import Manifold, Product, as_manifold
 from curvedp.privacy import ApproxDP, PureDP, Release
 from curvedp.privacy.base import Neighbours
 from curvedp.privacy.release import percent
-from curvedp.statistics.call import Call, Statistic
+from curvedp.statistics.call import Call
 from curvedp.statistics.group import EachGroup, Group
 from curvedp.statistics.paid import Paid
 from curvedp.statistics.releases import NOISE_COLUMNS, NoiseLaw, Releases
@@ -36,6 +36,7 @@ from curvedp.statistics.search_design import (
     way_of_call,
     whole_of,
 )
+from curvedp.statistics.statistic import Statistic
 from curvedp.sums.found import NOT_SHOWN, Found
 from curvedp.sums.geometry import geometry_of
 from curvedp.sums.messages import Request

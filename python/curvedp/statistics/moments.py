@@ -22,7 +22,7 @@ from curvedp.domain import BOUNDARY_SLACK, Ball
 from curvedp.manifolds import Manifold
 from curvedp.privacy import GDP, Guarantee, PureDP, Release, Unproved
 from curvedp.statistics.base_point import BasePoint, GivenPoints
-from curvedp.statistics.call import Calibrated, Call
+from curvedp.statistics.call import Call
 from curvedp.statistics.design import design_mean_under, shares_of
 from curvedp.statistics.frechet_mean import Mean
 from curvedp.statistics.log_moments import (
@@ -37,6 +37,7 @@ from curvedp.statistics.log_moments import (
 )
 from curvedp.statistics.paid import Paid
 from curvedp.statistics.releases import Releases, release_of
+from curvedp.statistics.statistic import Calibrated
 
 #: Shares of the budget (of mu^2 for GDP) of the mean and of the statistic, if both are released.
 DEFAULT_WEIGHTS = (0.25, 0.75)

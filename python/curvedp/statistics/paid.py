@@ -22,7 +22,6 @@ from curvedp.statistics.call import (
     Call,
     Designs,
     Report,
-    Statistic,
 )
 from curvedp.statistics.coverage import (
     Tally,
@@ -44,6 +43,7 @@ from curvedp.statistics.public_time import (
     slow_records,
 )
 from curvedp.statistics.releases import NoiseLaw, Releases
+from curvedp.statistics.statistic import Statistic
 from curvedp.statistics.units import one_record_each
 
 
@@ -141,6 +141,8 @@ class Paid:
         """The same of noise that is drawn in exact arithmetic, or not."""
         idealized = set() if is_exact else {"idealized-sampling"}
         grouped = {"public-groups"} if self.is_grouped else set()
+        if self.call.public_keys:
+            grouped = {"public-keys"}
         if self.call.private_keys:
             grouped = {"groups-by-record"}
         seeded = {"seeded"} if self.seed is not None else set()

@@ -20,8 +20,9 @@ from curvedp.domain import Ball, ProductBall
 from curvedp.errors import ExistenceError
 from curvedp.manifolds import Product
 from curvedp.privacy import GDP, PureDP, Release
-from curvedp.statistics.call import Calibrated, Call, Report
+from curvedp.statistics.call import Call, Report
 from curvedp.statistics.releases import NoiseLaw, Releases, release_fields
+from curvedp.statistics.statistic import Calibrated
 
 if TYPE_CHECKING:
     from curvedp.statistics.paid import Paid

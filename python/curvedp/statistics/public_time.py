@@ -40,6 +40,9 @@ _DISTINCT = 1024
 _NEAREST, _FARTHEST = 0.5, 1.5
 #: Distance of those at two places, in radii; the angle between these, and the second one's share.
 _OUTSIDE, _ANGLE, _SHARE = 1.2, 3.0, 0.4
+#: Without a ball they are so near to each other, far from the origin: a search comes closer with
+#: every sum until its budget ends, so none takes more.
+_NEAR = 2.0**-20
 
 
 def at_public_time(work: Callable[[Given], Answer], public: Iterable[Given], own: Given) -> Answer:
@@ -117,6 +120,9 @@ def _points(kind: Coordinates, ball: Ball, count: int) -> FloatArray:
     if isinstance(ball, ProductBall):
         return ball.manifold.join([_points(kind, factor, count) for factor in ball.factors])
     space = ball.manifold
-    radius = ball.radius if math.isfinite(ball.radius) else min(1.0, 0.5 * space.max_ball_radius)
-    coords = radius * kind(count, space.dim)
+    if math.isfinite(ball.radius):
+        coords = ball.radius * kind(count, space.dim)
+    else:
+        there = np.full(space.dim, 1.0 / math.sqrt(space.dim))
+        coords = min(1.0, 0.5 * space.max_ball_radius) * (there + _NEAR * kind(count, space.dim))
     return space.exp(space.coords_to_tangent(coords, ball.center), ball.center)

@@ -26,8 +26,6 @@ from curvedp.statistics.call import (
     CallOptions,
     CoverageOption,
     Progress,
-    Result,
-    Statistic,
     UnitOptions,
     as_balls,
     check_timing,
@@ -39,6 +37,7 @@ from curvedp.statistics.paid import Paid
 from curvedp.statistics.protected_groups import grouped, keys_are_private
 from curvedp.statistics.public_time import KINDS, Timing, at_public_time
 from curvedp.statistics.releases import Releases
+from curvedp.statistics.statistic import Result, Statistic
 from curvedp.statistics.unknown_n import release_counted
 
 
@@ -148,6 +147,7 @@ def release_read(
         records_per_unit=as_count(records_per_unit, "records_per_unit"),
         groups_per_unit=as_count(groups_per_unit, "groups_per_unit"),
         skip_small=bool(skip_small),
+        public_keys=keys is not None,
         private_keys=keys_are_private(guarantee, keys, groups),
     )
     check_timing(timing, progress)

@@ -18,7 +18,8 @@ from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
 from curvedp.privacy.coverage import Coverage, GroupCoverage
-from curvedp.privacy.disclosure import Disclosed, Disclosure
+from curvedp.privacy.disclosed import Disclosed
+from curvedp.privacy.disclosure import Disclosure
 from curvedp.privacy.group_report import (
     disclosure_of_groups,
     domain_text,
@@ -30,8 +31,9 @@ from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.record_count import RecordCount
 from curvedp.privacy.release import unproved_text
 from curvedp.privacy.statement import Statement
-from curvedp.statistics.call import Call, Result, composed
+from curvedp.statistics.call import Call, composed
 from curvedp.statistics.coverage import why_not
+from curvedp.statistics.statistic import Result
 
 #: Head of the table of a report.
 _COLUMNS = ("group", "n", "value", "expected error")

@@ -32,7 +32,6 @@ from curvedp.statistics.call import (
     CoverageOption,
     Designs,
     Progress,
-    Statistic,
     as_balls,
     check_timing,
     composed,
@@ -46,6 +45,7 @@ from curvedp.statistics.paid import Paid
 from curvedp.statistics.protected_groups import grouped, keys_are_private
 from curvedp.statistics.public_time import Timing
 from curvedp.statistics.resize import Selection
+from curvedp.statistics.statistic import Statistic
 from curvedp.statistics.with_counts import UNCOUNTED, with_counts
 
 #: Probability with which a statement about a population is made of more records than there are.
@@ -155,6 +155,7 @@ def release_of_rows(
         records_per_unit=k,
         groups_per_unit=as_count(groups_per_unit, "groups_per_unit"),
         skip_small=True,
+        public_keys=keys is not None,
         private_keys=private_keys,
     )
     if call.statistic.given_points(call, range(1)) is not None:

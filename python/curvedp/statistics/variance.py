@@ -28,7 +28,7 @@ from curvedp.curvature import radial_hessian
 from curvedp.domain import Ball
 from curvedp.mechanisms.calibration import amount_of, calibrated_scale, unit_error
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
-from curvedp.statistics.call import Calibrated, Call, CallOptions, Statistic
+from curvedp.statistics.call import Call, CallOptions
 from curvedp.statistics.design import plan_mean, shares_of
 from curvedp.statistics.grouping import GroupsLike
 from curvedp.statistics.interval import VarianceInterval, restricted_ends
@@ -36,6 +36,7 @@ from curvedp.statistics.log_moments import flat_mechanism, refuse_fine_noise
 from curvedp.statistics.paid import Paid
 from curvedp.statistics.release import release
 from curvedp.statistics.releases import Releases, release_fields, release_of
+from curvedp.statistics.statistic import Calibrated, Statistic
 
 #: Shares of the budget (of mu^2 for GDP) of the distance of the mean from the centre, and of the
 #: variance.

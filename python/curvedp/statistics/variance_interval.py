@@ -28,7 +28,7 @@ from curvedp.domain import BOUNDARY_SLACK, Ball
 from curvedp.errors import ExistenceError
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
 from curvedp.statistics.base_point import BasePoint
-from curvedp.statistics.call import Calibrated, Call, CallOptions
+from curvedp.statistics.call import Call, CallOptions
 from curvedp.statistics.confidence_region import gaussian_way
 from curvedp.statistics.design import design_mean_under, shares_of
 from curvedp.statistics.frechet_mean import Mean
@@ -45,6 +45,7 @@ from curvedp.statistics.paid import Paid
 from curvedp.statistics.quantiles import effective_dof, hotelling_quantile
 from curvedp.statistics.release import release
 from curvedp.statistics.releases import Releases
+from curvedp.statistics.statistic import Calibrated
 from curvedp.statistics.variance import Variance, VarianceDesign
 
 #: Mean square of the noise of a private mean, in squared radii, from which on it is not released.
