@@ -99,8 +99,8 @@ def test_the_squares_of_shares_of_a_run_stay_below_the_guarantee() -> None:
     step = _changed(server.plan(), share=1.9)
     site.answer(step)
     with pytest.raises(SiteError, match="more than is left"):
-        site.answer(_changed(step, round=1, mu=0.7, previous=_digest(step), total="0" * 64))
-    site.answer(_changed(step, round=1, mu=0.6, previous=_digest(step), total="0" * 64))
+        site.answer(_changed(step, round=1, share=0.7, previous=_digest(step), total="0" * 64))
+    site.answer(_changed(step, round=1, share=0.6, previous=_digest(step), total="0" * 64))
 
 
 def _digest(plan: bytes) -> str:
