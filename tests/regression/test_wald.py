@@ -86,28 +86,34 @@ def test_the_level_holds_for_correlated_covariates(ball, spread, dummy):
 
 
 def test_levels_of_a_factor_are_tested_together():
-    """Three dummies, of which one has an effect; each by itself and all."""
+    """Three dummies, of which one has an effect; each by itself and all.
+
+    One release in a hundred knows no errors. Of eleven the median is taken of those that do: six on
+    the wrong side of a limit that one in a hundred misses have a probability below 1e-9.
+    """
     rng = np.random.default_rng(5)
     level = rng.integers(0, 4, 4000)
     x = np.column_stack([rng.uniform(0.0, 1.0, 4000), *(1.0 * (level == k) for k in (1, 2, 3))])
-    made = [
-        cdp.geodesic_regression(
-            x,
-            records(rng, SPHERE, x, [0.5, 0.0, 0.0, effect]),
-            SPHERE,
-            cdp.GDP(1.0),
-            x_range=[(0.0, 1.0)] * 4,
-        )
-        for effect in (0.0, 0.1)
-    ]
-    assert made[0].wald_test([1, 2, 3]).p_value > 0.001
-    assert made[1].wald_test([1, 2, 3]).p_value < 1e-6
-    assert made[1].wald_test().p_value < 1e-6
-    assert made[1].coefficients[0].p_value < 1e-6
-    assert made[1].coefficients[3].p_value < 1e-6
-    assert made[1].coefficients[1].p_value > 0.001
-    again = cdp.Release.from_json(made[1].to_json())
-    assert again.wald_test([1, 2, 3]) == made[1].wald_test([1, 2, 3])
+    none, some = (
+        [
+            cdp.geodesic_regression(x, y, SPHERE, cdp.GDP(1.0), x_range=[(0.0, 1.0)] * 4)
+            for _ in range(11)
+        ]
+        for y in (records(rng, SPHERE, x, [0.5, 0.0, 0.0, effect]) for effect in (0.0, 0.1))
+    )
+
+    def median(made, p_value):
+        return np.nanmedian([p_value(release) for release in made])
+
+    assert median(none, lambda release: release.wald_test([1, 2, 3]).p_value) > 0.001
+    assert median(some, lambda release: release.wald_test([1, 2, 3]).p_value) < 1e-6
+    assert median(some, lambda release: release.wald_test().p_value) < 1e-6
+    assert median(some, lambda release: release.coefficients[0].p_value) < 1e-6
+    assert median(some, lambda release: release.coefficients[3].p_value) < 1e-6
+    assert median(some, lambda release: release.coefficients[1].p_value) > 0.001
+    known = next(one for one in some if np.isfinite(one.wald_test([1, 2, 3]).p_value))
+    again = cdp.Release.from_json(known.to_json())
+    assert again.wald_test([1, 2, 3]) == known.wald_test([1, 2, 3])
 
 
 def test_errors_in_one_direction_have_one_degree_of_freedom():
