@@ -125,6 +125,29 @@ _statistic("log_covariance", cdp.log_covariance)
 _statistic("mean_hessian", cdp.mean_hessian)
 _statistic("confidence_region", cdp.confidence_region, LARGE)
 _statistic("variance_interval", cdp.variance_interval, LARGE)
+
+
+def _direction(data: Data, folder: Path) -> Any:
+    return _paid(cdp.directions.mean_direction, data.rows, "sphere:2", guarantee=LARGE)
+
+
+def _direction_of_persons(data: Data, folder: Path) -> Any:
+    named = {"units": data.persons, "groups": data.site, "groups_per_unit": 2}
+    found, spent = _paid(
+        cdp.directions.mean_direction, data.rows, "sphere:2", guarantee=LARGE, **named
+    )
+    return dict(found), spent
+
+
+_OF_DIRECTIONS = "directions.mean_direction"
+add("mean_direction", _direction, _OF_DIRECTIONS, scales_are_drawn=True)
+add(
+    "mean_direction of persons",
+    _direction_of_persons,
+    _OF_DIRECTIONS,
+    by_unit=True,
+    scales_are_drawn=True,
+)
 _statistic("k_means", cdp.k_means, LARGE, n_clusters=2)
 
 

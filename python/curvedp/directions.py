@@ -67,6 +67,11 @@ def as_radians(angles: ArrayLike, unit: Angles) -> FloatArray:
     -------
     ndarray, of the same shape
 
+    Raises
+    ------
+    ValueError, TypeError
+        For another unit, and for what are no numbers.
+
     Examples
     --------
     >>> as_radians([6.0, 12.0], "hours").round(4).tolist()
@@ -416,6 +421,12 @@ class DirectionComparison:
     level : float
     rejects : bool
         True if p_value < level.
+
+    Examples
+    --------
+    >>> found = DirectionComparison(0.4, 9.0, 0.0027, 0.05, True)
+    >>> found.rejects
+    True
     """
 
     angle: float

@@ -11,8 +11,8 @@ import pytest
 
 import curvedp as cdp
 from command_line import assert_fails, run
+from curvedp._column_names import in_reading_order
 from curvedp.batch import release
-from curvedp.column_names import in_reading_order
 
 UPPER = ("xx", "xy", "xz", "yy", "yz", "zz")
 

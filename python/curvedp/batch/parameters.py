@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from curvedp._column_names import in_reading_order
 from curvedp.batch.columns import RecordColumns
-from curvedp.column_names import in_reading_order
 from curvedp.domain import Ball, ProductBall, WholeSpace, as_domain
 from curvedp.errors import BatchError
 from curvedp.mechanisms.choice import MECHANISMS

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curvedp._arrow import pa, pc
+from curvedp._column_names import in_reading_order
 from curvedp.batch.columns import (
     RecordColumns,
     Table,
@@ -37,7 +38,6 @@ from curvedp.batch.parquet import all_rows
 from curvedp.batch.results import errors_of, manifest
 from curvedp.batch.storage import as_json
 from curvedp.batch.tables import BatchReleases
-from curvedp.column_names import in_reading_order
 from curvedp.domain import Ball, WholeSpace, as_domain
 from curvedp.errors import BatchError
 from curvedp.statistics import Statistic

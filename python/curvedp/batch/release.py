@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from curvedp._column_names import in_reading_order
 from curvedp._guard import quiet
 from curvedp.batch.columns import RecordColumns, as_table
 from curvedp.batch.files import is_files, location_of
@@ -22,7 +23,6 @@ from curvedp.batch.protected import release_protected
 from curvedp.batch.run import release_all, run
 from curvedp.batch.tables import BatchReleases, release_table
 from curvedp.batch.upload import place_of
-from curvedp.column_names import in_reading_order
 from curvedp.domain import Ball, ProductBall, WholeSpace, as_domain
 from curvedp.errors import BatchError
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret

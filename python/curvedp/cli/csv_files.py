@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from curvedp._column_names import reading_order
 from curvedp._text import listed
-from curvedp.column_names import reading_order
 from curvedp.manifolds import Manifold
 
 __all__ = ["CSV", "Dialect", "FileError", "read_csv", "read_csv_labels", "select_names"]

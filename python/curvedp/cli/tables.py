@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from curvedp._column_names import in_reading_order
 from curvedp.cli.csv_files import (
     CSV,
     Dialect,
@@ -25,7 +26,6 @@ from curvedp.cli.csv_files import (
     read_csv_labels,
     select_names,
 )
-from curvedp.column_names import in_reading_order
 from curvedp.errors import BatchError, MissingExtraError
 from curvedp.manifolds import Euclidean, Manifold
 

@@ -94,7 +94,7 @@ def _entry(m: int, i: int, j: int) -> Aliases:
 
 
 def _prefixes(name: str, known: Sequence[Aliases]) -> list[str]:
-    """What may stand before all names, shortest first."""
+    """Beginnings that all names may have, shortest first."""
     lower = name.lower()
     ends = {alias for own in known for alias in own if lower.endswith(alias)}
     return sorted((lower[: len(lower) - len(alias)] for alias in ends), key=len)
