@@ -117,6 +117,29 @@ add(
     by_unit=True,
     scales_are_drawn=True,
 )
+
+
+def _of_sites(data: Data, folder: Path) -> Any:
+    whole = cdp.GDP(40.0, neighbours="add-remove")
+    study = cdp.sites.Agreement("sphere:2", whole, ["Aa", "Bo"], by_name=True)
+    at = np.repeat([True, False], len(data.persons) // 2)
+    at = np.resize(at, len(data.persons))
+    rows, persons = np.asarray(data.rows), np.asarray(data.persons)
+    found = cdp.sites.simulate([rows[at], rows[~at]], study, units=[persons[at], persons[~at]])
+    object.__setattr__(found, "n", None)  # the number of persons is drawn, too
+    object.__setattr__(found, "transcript", "")  # a digest of what was drawn
+    return found
+
+
+add(
+    "mean of sites",
+    _of_sites,
+    "sites.simulation.simulate",
+    "sites.site.SiteMean.__init__",
+    by_unit=True,
+    kinds=("array", "float32"),
+    scales_are_drawn=True,
+)
 _statistic("kng_mean", cdp.kng_mean, cdp.PureDP(9.0), drawn=False, tau=0.4)
 _statistic("geometric_median", cdp.geometric_median, LARGE)
 _statistic("frechet_variance", cdp.frechet_variance)
@@ -619,7 +642,7 @@ add(
     "geometry",
     _geometry,
     *(f"manifolds.base.Manifold.{name}" for name in _MANIFOLD),
-    "manifolds.spaces.Sphere.to_lonlat",
+    "manifolds.spaces._LonLat.to_lonlat",
     "domain.Ball.project",
     "domain.Ball.contains",
     "conformal.mesh.Mesh.nearest",

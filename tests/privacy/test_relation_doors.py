@@ -101,7 +101,14 @@ NO_GUARANTEE = {
     *("geometry", "LogisticRelease", "GeodesicRelease"),
 }
 #: Those that serve this relation in no way; all others ask for what they need to serve it.
-REFUSED = ("published.", "PrivateMail", "GridQuantile", "RankExponential", "mean without a ball")
+REFUSED = (
+    "published.",
+    "PrivateMail",
+    "GridQuantile",
+    "RankExponential",
+    "mean without a ball",
+    "mean of",
+)
 ASKED = "n_guess is needed to add or remove a record|which labels occur would tell who is there"
 KINDS = ("Guarantee", "PureDP", "GDP", "ZCDP")
 
