@@ -110,8 +110,8 @@ def padded_by_the_last(n: int, m: int, with_one: bool) -> dict[float, float]:
 def test_control_copies_of_a_record_in_place_of_the_centre_tell_which_it_is():
     """Of few records, to which nearly all that are used are added."""
     plan = plan_of(cdp.GDP(1.0), 9)
-    found = [delta(plan, 2, e, selected=padded_by_the_last) for e in (0.0, 1.0)]
-    usual = [delta(plan, 2, e) for e in (0.0, 1.0)]
+    found = delta(plan, 2, (0.0, 1.0), selected=padded_by_the_last)
+    usual = delta(plan, 2, (0.0, 1.0))
     allowed = [cdp.GDP(1.0).to_delta(e) for e in (0.0, 1.0)]
     assert any(own > most + 0.02 for own, most in zip(found, allowed, strict=True))
     assert all(own <= most + TOLERANCE for own, most in zip(usual, allowed, strict=True))

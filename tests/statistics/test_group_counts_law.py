@@ -184,7 +184,7 @@ def delta_of_a_test(
         pair = (many, few) if remove else (few, many)
         ratio = other.get(count, 0.0) / weight
         scale = louder * design.mechanism.scale
-        total += weight * second * excess(plan, scale, *pair, epsilon, ratio)
+        total += weight * second * float(excess(plan, scale, *pair, [epsilon], ratio)[0])
     return total
 
 

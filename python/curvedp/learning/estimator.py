@@ -205,6 +205,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def _rows(self, X: ArrayLike, *, least: int) -> FloatArray:
         """Records, one each row."""
+        if getattr(X, "ndim", 2) == 1 and self._manifold.point_shape == (1,):
+            raise ValueError("X must have shape (n, 1): reshape it with X.reshape(-1, 1)")
         return self._manifold.read_records(X, "X", least=least)
 
 
