@@ -71,6 +71,12 @@ def test_sums_compose_exactly(kind):
     assert compose(kind(0.3)) == kind(0.3)
 
 
+def test_a_list_is_no_guarantee():
+    for parts in (([GDP(1.0), GDP(1.0)],), (GDP(1.0), [GDP(1.0)])):
+        with pytest.raises(TypeError, match="one by one"):
+            compose(*parts)
+
+
 def test_approx_dp_composes_by_both_sums():
     assert compose(ApproxDP(0.5, 2.0**-20), ApproxDP(0.25, 2.0**-20)) == ApproxDP(0.75, 2.0**-19)
     with pytest.raises(ValueError, match="deltas add up to 1"):

@@ -442,6 +442,8 @@ def compose(first: GuaranteeT, *others: GuaranteeT) -> GuaranteeT:
     ConversionError
         If the kinds differ (convert them first, or use `compose_mixed`), if the neighbouring
         relations do (see `Guarantee.to_replace`), or if one is `Unproved`.
+    TypeError
+        For anything else, such as a list of them.
 
     Parameters
     ----------
@@ -457,6 +459,9 @@ def compose(first: GuaranteeT, *others: GuaranteeT) -> GuaranteeT:
     >>> print(compose(PureDP(0.5), PureDP(0.25)), compose(GDP(0.6), GDP(0.8)))
     PureDP(epsilon=0.75) GDP(mu=1)
     """
+    for own in (first, *others):
+        if not isinstance(own, Guarantee):
+            raise TypeError(f"give guarantees one by one, as compose(a, b), got {own!r}")
     kind = type(first)
     for other in others:
         if type(other) is not kind:
