@@ -81,6 +81,8 @@ def stored_releases():
     noise = cdp.GDP(1.0)
     mesh = cdp.conformal.ball_mesh(ball, 50)
     fit = cdp.geodesic_regression(x, records, ball, cdp.GDP(50.0), x_range=(-1.0, 1.0))
+    protected = cdp.GDP(5.0, neighbours="add-remove")
+    study = cdp.sites.Agreement(ball.manifold, protected, ["Aa", "Bo"])
     return [
         cdp.frechet_mean(records, ball, noise),
         cdp.frechet_mean(records, ball.manifold, cdp.GDP(5.0)),
@@ -94,6 +96,7 @@ def stored_releases():
         cdp.trend_test(x, records, ball, noise, x_range=(-1.0, 1.0)),
         cdp.r_squared(x, records, fit, noise),
         cdp.conformal.density(records, ball, cdp.PureDP(1.0), mesh=mesh),
+        cdp.sites.simulate([records[::2], records[1::2]], study),
     ]
 
 
