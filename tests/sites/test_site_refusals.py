@@ -192,7 +192,7 @@ site.answer(sys.stdin.buffer.read())
     [
         ("own.pay = killed", False, False),
         ("own.Book.note = killed", False, True),
-        ("own.RecordSums.noisy = killed", True, True),
+        ("own.RecordSums.share_of_noisy = killed", True, True),
         ("own.Answer = killed", True, True),
     ],
 )
