@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from hashlib import sha256
@@ -252,6 +253,19 @@ def test_no_answer_at_all_ends_without_a_mean() -> None:
     release = simulate([NORTH] * 3, own, dropouts=away)
     assert not release.found
     assert release.spent <= PROTECTED.mu
+
+
+def test_what_is_too_little_to_be_asked_for_is_not_spent() -> None:
+    """After two void rounds with the share .3 a rest of .005 is left."""
+    search = study(3, 1, guarantee=cdp.GDP(1.0, neighbours="add-remove")).search()
+    before = search.budget.take(math.sqrt(1.0 - 2.0 * 0.3**2 - 0.005**2))
+    run = search.run()
+    asked = [next(run).share, run.send(None).share]
+    with pytest.raises(StopIteration) as end:
+        run.send(None)
+    assert asked == [0.3, 0.3]
+    assert end.value.value.spent == pytest.approx(math.hypot(before, *asked), rel=1e-9)
+    assert search.budget.rest == pytest.approx(0.005, rel=1e-6)
 
 
 # ------------------------------------------------------------------ what a lie does
