@@ -155,13 +155,16 @@ def test_a_run_that_is_over_is_answered_no_more() -> None:
 # ------------------------------------------------------------------ restarts and crashes
 
 
-def test_a_restarted_site_goes_on_and_pays_once(tmp_path: Path) -> None:
-    own, ledger = study(3, 1), cdp.Ledger(PROTECTED)
-    how = {"state": tmp_path / "state", "ledger": ledger}
+@pytest.mark.parametrize("in_file", [False, True])
+def test_a_restarted_site_goes_on_and_pays_once(tmp_path: Path, in_file: bool) -> None:
+    own = study(3, 1)
+    ledger = cdp.Ledger(PROTECTED, path=tmp_path / "ledger" if in_file else None)
+    how: dict[str, Any] = {"state": tmp_path / "state"}
     server = ServerMean(own)
     others = sites_of(own, normal("sphere:2", 900))[1:]
     step: Any = server.plan()
     while isinstance(step, bytes):
+        how["ledger"] = cdp.Ledger.open(tmp_path / "ledger") if in_file else ledger
         site = SiteMean(normal("sphere:2", 300), own, "site 0", **how)
         answers = [each.answer(step) for each in (site, *others)]
         with pytest.raises(SiteError, match="was answered"):
