@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -153,13 +155,16 @@ def test_a_run_that_is_over_is_answered_no_more() -> None:
 # ------------------------------------------------------------------ restarts and crashes
 
 
-def test_a_restarted_site_goes_on_and_pays_once(tmp_path: Path) -> None:
-    own, ledger = study(3, 1), cdp.Ledger(PROTECTED)
-    how = {"state": tmp_path / "state", "ledger": ledger}
+@pytest.mark.parametrize("in_file", [False, True])
+def test_a_restarted_site_goes_on_and_pays_once(tmp_path: Path, in_file: bool) -> None:
+    own = study(3, 1)
+    ledger = cdp.Ledger(PROTECTED, path=tmp_path / "ledger" if in_file else None)
+    how: dict[str, Any] = {"state": tmp_path / "state"}
     server = ServerMean(own)
     others = sites_of(own, normal("sphere:2", 900))[1:]
     step: Any = server.plan()
     while isinstance(step, bytes):
+        how["ledger"] = cdp.Ledger.open(tmp_path / "ledger") if in_file else ledger
         site = SiteMean(normal("sphere:2", 300), own, "site 0", **how)
         answers = [each.answer(step) for each in (site, *others)]
         with pytest.raises(SiteError, match="was answered"):
@@ -241,6 +246,108 @@ def test_a_fork_of_a_site_in_memory_answers_nothing() -> None:
         site.answer(ServerMean(site.agreement).plan())
 
 
+def test_a_site_ends_its_own_runs_alone(tmp_path: Path) -> None:
+    """Runs of another study, or of another site, in the same file."""
+    large, small = study(1, 0), study(1, 0, guarantee=cdp.GDP(0.25, neighbours="add-remove"))
+    ledger = cdp.Ledger(cdp.GDP(9.0, neighbours="add-remove"))
+    how: Any = {"state": tmp_path / "state", "ledger": ledger}
+    spent = finished(ServerMean(large), [SiteMean(NORTH, large, "site 0", **how)]).spent
+    assert SiteMean(NORTH, small, "site 0", **how).finish() == []
+    two = study(2, 0)
+    assert SiteMean(NORTH, two, "site 1", **how).finish() == []
+    assert ledger.spent == PROTECTED
+    SiteMean(NORTH, large, "site 0", **how).finish()  # the control: its own run is over now
+    assert SiteMean(NORTH, large, "site 0", **how)._book.runs(large.digest, "site 0") == []
+    assert ledger.spent.mu >= spent
+
+
+def test_no_entry_of_another_ledger_is_settled(tmp_path: Path) -> None:
+    own, wide = study(1, 0), cdp.GDP(9.0, neighbours="add-remove")
+    first, other = cdp.Ledger(wide), cdp.Ledger(wide)
+    other.spend(PROTECTED, label="something else")
+    how: Any = {"state": tmp_path / "state"}
+    server = ServerMean(own)
+    second = server.feed(
+        [SiteMean(NORTH, own, "site 0", ledger=first, **how).answer(server.plan())]
+    )
+    strange = SiteMean(NORTH, own, "site 0", ledger=other, **how)
+    with pytest.raises(SiteError, match="another ledger"):
+        strange.answer(second)
+    SiteMean(NORTH, own, "site 0", ledger=first, **how).answer(second)
+    assert strange.finish() == []
+    assert other.spent == PROTECTED
+    assert len(other.entries) == 1
+    third = SiteMean(NORTH, own, "site 0", ledger=first, state=tmp_path / "control")
+    third.answer(ServerMean(own).plan())
+    assert len(third.finish()) == 1  # the control: its own is
+
+
+def test_a_run_that_was_begun_without_a_ledger_is_not_hidden_from_one(tmp_path: Path) -> None:
+    own, ledger = study(1, 0), cdp.Ledger(PROTECTED)
+    server = ServerMean(own)
+    site = SiteMean(NORTH, own, "site 0", state=tmp_path / "state")
+    second = server.feed([site.answer(server.plan())])
+    with pytest.raises(SiteError, match="or none"):
+        SiteMean(NORTH, own, "site 0", state=tmp_path / "state", ledger=ledger).answer(second)
+    site.answer(second)
+
+
+def test_an_older_copy_of_the_state_file_answers_no_round_again(tmp_path: Path) -> None:
+    own, state = study(1, 0), tmp_path / "state"
+    server, site = ServerMean(own), SiteMean(NORTH, own, "site 0", state=tmp_path / "state")
+    second = server.feed([site.answer(server.plan())])
+    old = state.read_bytes()
+    third = server.feed([site.answer(second)])
+    new = state.read_bytes()
+    for there in (old, b""):
+        state.write_bytes(there)
+        with pytest.raises(SiteError, match=r"older copy|cannot be used"):
+            site.answer(second)
+        with pytest.raises(SiteError, match=r"older copy|cannot be used"):
+            site.answer(third)
+    state.unlink()
+    with pytest.raises(SiteError, match="cannot be used"):
+        site.answer(third)
+    assert not state.exists()
+    state.write_bytes(new)
+    state.chmod(0o600)
+    site.answer(third)  # the control
+
+
+def test_a_state_file_that_others_can_change_is_refused(tmp_path: Path) -> None:
+    own, state = study(1, 0), tmp_path / "state"
+    site = SiteMean(NORTH, own, "site 0", state=state)
+    plan = ServerMean(own).plan()
+
+    def refused() -> None:
+        for act in (lambda: SiteMean(NORTH, own, "site 0", state=state), lambda: site.answer(plan)):
+            with pytest.raises(LedgerError):
+                act()
+
+    state.chmod(0o666)
+    refused()
+    state.chmod(0o600)
+    os.link(state, tmp_path / "second name")
+    refused()
+    os.unlink(tmp_path / "second name")
+    (tmp_path / "state-journal").write_bytes(b"played back")
+    (tmp_path / "state-journal").chmod(0o644)
+    refused()
+    os.unlink(tmp_path / "state-journal")
+    site.answer(plan)
+
+
+@pytest.mark.parametrize("mu", ["nan", "inf", "-0x1.0p+0", "0x0.0p+0", "much"])
+def test_shares_in_a_state_file_that_are_none_stop_the_run(tmp_path: Path, mu: str) -> None:
+    own = study(1, 0)
+    server, site = ServerMean(own), SiteMean(NORTH, own, "site 0", state=tmp_path / "state")
+    second = server.feed([site.answer(server.plan())])
+    with closing(sqlite3.connect(tmp_path / "state")) as connection, connection:
+        connection.execute("UPDATE round SET mu = ?", (mu,))
+    with pytest.raises(SiteError, match="damaged"):
+        SiteMean(NORTH, own, "site 0", state=tmp_path / "state").answer(second)
+
+
 def test_state_files_are_no_other_files(tmp_path: Path) -> None:
     own = study(3, 1)
     path = tmp_path / "ledger"
@@ -249,8 +356,11 @@ def test_state_files_are_no_other_files(tmp_path: Path) -> None:
         SiteMean(NORTH, own, "site 0", state=path)
     cdp.Ledger.open(path)  # unharmed
     (tmp_path / "text").write_text("a text that is long enough to be no database" * 9)
+    (tmp_path / "text").chmod(0o600)
     with pytest.raises(SiteError, match="cannot be used"):
         SiteMean(NORTH, own, "site 0", state=tmp_path / "text")
+    with pytest.raises(SiteError, match="no state file can be made"):
+        SiteMean(NORTH, own, "site 0", state=tmp_path / "no folder" / "state")
     os.chmod(tmp_path, 0o777)
     with pytest.raises(LedgerError):
         SiteMean(NORTH, own, "site 0", state=tmp_path / "new")

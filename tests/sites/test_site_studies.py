@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,8 @@ from curvedp.manifolds import as_manifold
 from curvedp.privacy import Unproved
 from curvedp.privacy.registry import problems
 from curvedp.sites import Agreement, ServerMean, SiteMean, SitesMeanRelease, simulate
-from curvedp.sites.wire import Answer, Plan
+from curvedp.sites.wire import MOST_ROUNDS, Answer, Plan
+from curvedp.sums.messages import Request
 from site_cases import PROTECTED, finished, names, normal, sites_of, study
 
 NORTH = np.tile([0.0, 0.0, 1.0], (100, 1))
@@ -153,7 +156,8 @@ def test_agreements_survive_json(guarantee: Any) -> None:
         ({"space": "sphere:2", "n": 4}, "neighbours"),
         ({"guarantee": cdp.GDP(1.0)}, "public"),
         ({"guarantee": cdp.PureDP(1.0, neighbours="add-remove")}, "GDP"),
-        ({"spare": 1.0}, "spare"),
+        ({"spare": 0.9999}, "spare"),
+        ({"space": "spd:362"}, "longer than"),
         ({"by_name": True, "records_per_unit": 2}, "by_name"),
         ({"study": "a\nb"}, "plain"),
     ],
@@ -161,6 +165,28 @@ def test_agreements_survive_json(guarantee: Any) -> None:
 def test_agreements_that_do_not_fit_are_refused(how: dict[str, Any], text: str) -> None:
     with pytest.raises(ValueError, match=text):
         study(4, **{"dropouts": 1} | how)
+
+
+def test_the_largest_studies_have_plans_that_are_read() -> None:
+    """At a point, with the keys of all sites: a later plan, which could only fail after payment."""
+    for own in (
+        study(1, 0, "spd:360"),
+        study(15_000, 1, masks=True),
+    ):
+        keys = {name: sha256(name.encode()).digest() for name in own.roster} if own.masks else None
+        plan, size = Plan.from_bytes(ServerMean(own, keys=keys).plan()), own.manifold.point_size
+        later = replace(plan, previous="0" * 64, total="0" * 64, round=MOST_ROUNDS - 1)
+        asked = Request("tail", plan.request.share, np.full(size, 0.1))
+        assert Plan.from_bytes(replace(later, request=asked).to_bytes()).request.kind == "tail"
+    with pytest.raises(ValueError, match="fewer sites with masks"):
+        study(16_000, 1, masks=True)
+    study(16_000, 1)
+
+
+@pytest.mark.parametrize("spare", [0.0, 0.99])
+def test_what_is_spared_leaves_a_last_round(spare: float) -> None:
+    own = study(3, 1, spare=spare)
+    assert finished(ServerMean(own), sites_of(own, normal("sphere:2", 3000))).found
 
 
 @pytest.mark.parametrize("roster", [[], ["a", "a"], [""], ["a\n"]])
@@ -227,6 +253,19 @@ def test_no_answer_at_all_ends_without_a_mean() -> None:
     release = simulate([NORTH] * 3, own, dropouts=away)
     assert not release.found
     assert release.spent <= PROTECTED.mu
+
+
+def test_what_is_too_little_to_be_asked_for_is_not_spent() -> None:
+    """After two void rounds with the share .3 a rest of .005 is left."""
+    search = study(3, 1, guarantee=cdp.GDP(1.0, neighbours="add-remove")).search()
+    before = search.budget.take(math.sqrt(1.0 - 2.0 * 0.3**2 - 0.005**2))
+    run = search.run()
+    asked = [next(run).share, run.send(None).share]
+    with pytest.raises(StopIteration) as end:
+        run.send(None)
+    assert asked == [0.3, 0.3]
+    assert end.value.value.spent == pytest.approx(math.hypot(before, *asked), rel=1e-9)
+    assert search.budget.rest == pytest.approx(0.005, rel=1e-6)
 
 
 # ------------------------------------------------------------------ what a lie does

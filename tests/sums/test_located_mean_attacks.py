@@ -14,12 +14,14 @@ import numpy as np
 import pytest
 
 import curvedp as cdp
+from curvedp._core import Stream
 from curvedp.domain import WholeSpace
 from curvedp.errors import CoverageWarning
 from curvedp.manifolds import as_manifold
 from curvedp.statistics.public_time import KINDS, slow_records
 from curvedp.statistics.releases import Releases
 from curvedp.sums.filter import Filter
+from curvedp.sums.noise import answered
 from sums.test_located_mean import SPACES
 from sums.test_search_replay import Listener
 
@@ -329,6 +331,38 @@ def test_budgets_before_these_ends_are_served(mu: float, n: int) -> None:
     guarantee = cdp.GDP(mu, neighbours="add-remove")
     for space, records in ((SPHERE, _north(n)), (cdp.SPD(2), np.tile(np.eye(2), (n, 1, 1)))):
         assert cdp.frechet_mean(records, space, guarantee).found == (mu > 1.0 and n > 0)
+
+
+def test_the_least_budget_is_that_of_each_record_of_a_unit() -> None:
+    ledger = cdp.Ledger(PROTECTED)
+    for records_per_unit, is_served in ((2, True), (3, False)):
+        how = {"records_per_unit": records_per_unit, "ledger": ledger}
+        mu = cdp.GDP(2e-9, neighbours="add-remove")
+        if is_served:
+            assert not cdp.frechet_mean(_north(9), SPHERE, mu, **how).found
+        else:
+            with pytest.raises(ValueError, match="between 3e-09 and 1e"):
+                cdp.frechet_mean(_north(9), SPHERE, mu, **how)
+    assert [entry.settles for entry in ledger.entries] == [None, 1]
+
+
+@pytest.mark.parametrize("bits", [30, 50, 60, 63, 66, 74])
+def test_noise_of_any_size_leaves_no_trace_of_how_a_sum_was_split(bits: int) -> None:
+    """Sums that are close give numbers that are, on a circle of 2^64: also across 0 and 2^52."""
+    scale = 2.0**bits
+    sums = np.array([-5, 5, 2**52 - 3, 2**52 + 3, -(2**52) - 1, -(2**52) + 1])
+    grid = max(1, 2 ** (bits - 23))
+    for number in range(40):
+        noisy = [
+            int(answered(sums[i : i + 1], scale, np.ones(1), Stream.from_key(b"0" * 32, number))[0])
+            for i in range(len(sums))
+        ]
+        for i in (0, 2, 4):
+            moved = (noisy[i + 1] - noisy[i]) % 2**64
+            assert min(moved, 2**64 - moved) <= grid + 10
+    if bits == 63:  # the control: noise that is cut at 2^62 is so often
+        cut = np.clip(scale * np.random.default_rng(0).normal(size=40), -(2.0**62), 2.0**62)
+        assert (np.abs(cut) == 2.0**62).sum() > 20
 
 
 def test_a_ledger_that_breaks_while_it_is_searched_does_not_cost_the_release(

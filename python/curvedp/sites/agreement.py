@@ -15,6 +15,7 @@ from curvedp.errors import SiteError
 from curvedp.manifolds import Manifold, Product, as_manifold
 from curvedp.privacy import GDP, Guarantee
 from curvedp.privacy.stored import read
+from curvedp.sites.wire import LONGEST
 from curvedp.statistics.call import Call, as_balls
 from curvedp.statistics.located_mean import LocatedMean
 from curvedp.statistics.search_design import SearchDesign
@@ -28,6 +29,10 @@ from curvedp.sums.search import Search
 _SCALES = 2.0**10, 2.0**56
 _MOST_SITES = 2**16
 _LONGEST_NAME = 100
+#: With more the last round would be too small a part of the budget to be asked for.
+_MOST_SPARE = 0.99
+#: Bytes of a message besides keys and numbers, at most; and of a key.
+_HEADER, _KEY = 4096, 67
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,7 @@ class Agreement:
         then a round that one site misses is void, and `dropouts` counts those that work together or
         lie. Sites that are masked live in one process each until the end.
     spare : float
-        The part of what is left that the last round leaves, from 0 to below 1: with it a last round
+        The part of what is left that the last round leaves, from 0 to .99: with it a last round
         that too few sites answered is asked again.
     study : str
         A name that tells the study from others.
@@ -110,8 +115,8 @@ class Agreement:
         as_count(self.dropouts, "dropouts", least=0, most=len(self.roster) - 1)
         if not isinstance(self.statistic, LocatedMean):
             raise TypeError("statistic must be a LocatedMean")
-        if not (isinstance(self.spare, float) and 0.0 <= self.spare < 1.0):
-            raise ValueError("spare must be a float of at least 0 and below 1")
+        if not (isinstance(self.spare, float) and 0.0 <= self.spare <= _MOST_SPARE):
+            raise ValueError(f"spare must be a float from 0 to {_MOST_SPARE}")
         if not (isinstance(self.by_name, bool) and isinstance(self.masks, bool)):
             raise TypeError("by_name and masks must be True or False")
         if self.masks and self.shares < 2:
@@ -125,6 +130,7 @@ class Agreement:
             )
         if self.n is not None:
             as_count(self.n, "n")
+        self._check_length()
         kinds: tuple[Kind, ...] = ("round", "tail")
         for kind in kinds if start_of(self.manifold) is None else (*kinds, "start"):
             for share in (1.0, 0.1):  # most, and about the least, of a round
@@ -214,6 +220,18 @@ class Agreement:
             raise SiteError(f"the plan's base point is none of {self.manifold}")
         self._check_noise(request.kind, geometry, request.share)
         return len(weights_of(request, geometry))
+
+    def _check_length(self) -> None:
+        """Refuses spaces and rosters whose messages would be too long to be read."""
+        start, keys = start_of(self.manifold), len(self.roster) if self.masks else 0
+        entries = self.geometry.dim + 1 if start is None else len(start.weights)
+        plan = _KEY * keys + 8 * self.manifold.point_size
+        answer = 8 * max(entries, self.geometry.dim + 1)
+        if _HEADER + max(plan, answer) > LONGEST:
+            raise ValueError(
+                f"messages of this space and roster would be longer than {LONGEST} bytes: use a "
+                "smaller space, or fewer sites with masks"
+            )
 
     def _check_noise(self, kind: Kind, geometry: Geometry, mu: float) -> None:
         """Refuses shares of mu with which the noise of a site is no share of the whole."""

@@ -160,7 +160,9 @@ class SiteMean:
                 ).to_bytes()
 
     def finish(self) -> list[LedgerEntry]:
-        """Ends every run, and gives the ledger back what they did not spend.
+        """Ends every run of the study, and gives the ledger back what they did not spend.
+
+        Nothing is given back for a run that another ledger paid for.
 
         Returns
         -------
@@ -169,9 +171,11 @@ class SiteMean:
         """
         found = []
         with self._lock:
-            for run in self._book.runs():
+            for run in self._book.runs(self.agreement.digest, self.name):
                 own = self._book.end(run)
                 if own is None or own.entry is None or self._ledger is None:
+                    continue
+                if not own.is_paid_by(self._ledger):
                     continue
                 way = self.agreement.way
                 spent = GDP(own.budget(way.mu).spent, neighbours=way.neighbours)
@@ -239,9 +243,11 @@ class SiteMean:
         """Refuses rounds that were answered, another past, and more than the guarantee."""
         mu = self.agreement.way.mu
         if known is None:
-            known = Run(plan.agreement, self.name, None, False, ())
+            known = Run(plan.agreement, self.name, None, "", False, ())
         if (known.agreement, known.site) != (plan.agreement, self.name):
             raise SiteError("the state file has this run under another agreement or name")
+        if known.rounds and self._ledger is not None and not known.is_paid_by(self._ledger):
+            raise SiteError("this run was begun with another ledger, or none: give the site that")
         if known.is_over:
             raise SiteError("this run is over: a new one is paid anew")
         if known.rounds:
@@ -258,7 +264,9 @@ class SiteMean:
         promised = self.agreement.call.promise(self.agreement.guarantee, self._seed)
         label = f"{self.agreement.statistic.title} of {plan.sites} sites"
         entry = pay(self._ledger, promised, label)
-        return Run(plan.agreement, self.name, None if entry is None else entry.number, False, ())
+        number = None if entry is None else entry.number
+        paid = "" if entry is None else entry.time.isoformat()
+        return Run(plan.agreement, self.name, number, paid, False, ())
 
     def _stream(self, number: int) -> _core.Stream:
         """Randomness of one round."""

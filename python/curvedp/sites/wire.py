@@ -23,7 +23,8 @@ from curvedp.privacy.stored import DAMAGE
 from curvedp.sums.messages import Kind, Request
 
 _FIRST_LINE = b"curvedp sites 1\n"
-_LONGEST = 2**20
+#: Bytes of a message, at most.
+LONGEST = 2**20
 MOST_ROUNDS = 1000
 _KINDS = ("start", "scale", "tail", "round")
 
@@ -205,7 +206,7 @@ def _read(message: bytes, what: str, build: Callable[[dict[str, Any], bytes], _M
     if not isinstance(message, bytes):
         raise TypeError(f"a {what} is bytes, not {type(message).__name__}")
     refused = SiteError(f"the message is no {what} of this version of curvedp, or was damaged")
-    if len(message) > _LONGEST or not message.startswith(_FIRST_LINE):
+    if len(message) > LONGEST or not message.startswith(_FIRST_LINE):
         raise refused
     line, end, payload = message[len(_FIRST_LINE) :].partition(b"\n")
     try:

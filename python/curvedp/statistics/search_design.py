@@ -13,10 +13,10 @@ from curvedp.privacy.conversion import round_up
 from curvedp.statistics.call import Call
 from curvedp.sums.messages import start_of
 
-#: Largest mu, and the inverse of the least one, that keep all numbers far from the ends of doubles.
+#: Largest mu or epsilon, which keeps all numbers far from the ends of doubles.
 _MOST = 1e9
-#: The least epsilon over the records of a unit, for which all numbers of pure noise are exact.
-_LEAST_EPSILON = 2.0**-20
+#: The least mu and epsilon over the records of a unit, for which sums with noise are exact.
+_LEAST_MU, _LEAST_EPSILON = 1e-9, 2.0**-20
 #: Largest dimension that is served under pure DP.
 _MOST_PURE = 3
 #: Fewest records times mu with which a search may succeed, by the kind of start. Times epsilon: at
@@ -83,10 +83,11 @@ def check_budget(call: Call) -> None:
     ValueError
     """
     way = way_of_call(call)
-    amount, least, name = whole_of(way), 1.0 / _MOST, "mu"
+    amount, least, name = whole_of(way), _LEAST_MU, "mu"
     if isinstance(way, PureDP):
         _check_pure(call.manifold)
-        least, name = _LEAST_EPSILON * call.records_per_unit, "epsilon"
+        least, name = _LEAST_EPSILON, "epsilon"
+    least *= call.records_per_unit
     if not least <= amount <= _MOST:
         raise ValueError(
             f"without a ball {name} must be between {least:g} and {_MOST:g}, got {amount:g}: "

@@ -24,8 +24,8 @@ from curvedp.sums.geometry import Geometry
 from curvedp.sums.messages import Kind, Request, bound_of
 from curvedp.sums.tail_counts import TailCounts, counts_of
 
-#: Noise is cut there to fit 64 bits: far beyond what is ever drawn, but with the least budgets.
-_FARTHEST = 2.0**62
+#: The grid of noise of up to that scale, 2^-23 of it, divides the bits that noise is not added to.
+_LOW_BITS, _LARGEST_SCALE = 52, 2.0**75
 #: The root of 2, rounded down.
 _ROOT_2 = math.nextafter(math.sqrt(2.0), 0.0)
 
@@ -273,8 +273,9 @@ def answered(
         How often each entry counts in the norm: 1 or 2.
     stream : Stream
     """
+    assert scale < _LARGEST_SCALE
     # a multiple of 2^52 goes by the grid of the noise: what is left is a double exactly
-    high = (total >> 52) << 52
+    high = (total >> _LOW_BITS) << _LOW_BITS
     noisy = (total - high).astype(np.float64)
     for weight in np.unique(weights):
         own = np.flatnonzero(weights == weight)
@@ -282,7 +283,10 @@ def answered(
         narrow = scale if weight == 1.0 else outward_scale(scale, _ROOT_2)
         flat_law(len(own), "gaussian", narrow).add_on_grid(stream, 1.0, part[None])
         noisy[own] = part
-    return np.clip(noisy, -_FARTHEST, _FARTHEST).astype(np.int64) + high
+    # large noise is reduced, not cut: what was cut would show `high` alone
+    noisy = np.fmod(noisy, 2.0**64)
+    noisy -= 2.0**64 * ((noisy >= 2.0**63) - 1.0 * (noisy < -(2.0**63)))
+    return noisy.astype(np.int64) + high
 
 
 def mean_length(dim: int) -> float:

@@ -323,9 +323,9 @@ class Search:
         A void sum has cost its share, and is asked for again with what is left, at most as much.
         """
         while True:
-            share = self.budget.take(wanted.share)
-            if share < _LEAST_SHARE * self.budget.whole:
+            if min(wanted.share, self.budget.rest) < _LEAST_SHARE * self.budget.whole:
                 raise Stopped(VOID)
+            share = self.budget.take(wanted.share)
             noisy = yield replace(wanted, share=share)
             if noisy is not None:
                 return noisy, share / self.widening
