@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -154,6 +155,24 @@ def test_control_with_public_groups_everything_tells_it(tmp_path):
         )
 
     assert of(30) != of(31)
+
+
+def test_one_coverage_of_all_groups_costs_a_unit_of_several_what_their_counts_cost_it():
+    """It says of how many records, which follows from the counts of all groups of the unit."""
+    keys, g = list(range(40)), 40
+    labels = np.repeat(keys, 150)
+    records = rows(400)[np.arange(len(labels)) % 400]
+    how = {"n_guess": 150, "groups": labels, "keys": keys, "coverage": True}
+    one = cdp.GDP(1.0, neighbours=ADD)
+    found = cdp.frechet_mean(records, BALL, one, groups_per_unit=g, **how)
+    drawn = found.call.counting
+    assert found.coverage.n == found.n.sum()
+    spent = math.hypot(drawn.total.mu, math.sqrt(g) * found.counts[0].guarantee.mu)
+    assert spent > one.mu
+    assert found.coverage.guarantee == found.total
+    assert found.coverage.guarantee.mu >= spent
+    alone = cdp.frechet_mean(records, BALL, one, **how)
+    assert alone.coverage.guarantee == alone.guarantee == one
 
 
 # --------------------------------------------------------------------------------- secret keys
