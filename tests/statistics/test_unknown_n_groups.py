@@ -197,6 +197,35 @@ def test_groups_with_enough_records_are_shown_and_no_others(name):
     ]
 
 
+PRODUCT = cdp.ProductBall(BALL, cdp.Ball("euclidean:2", center=[0.0, 0.0], radius=1.0))
+#: Those that are served, and what differs from them: a product, several covariates.
+SERVED_ALSO: dict[str, Callable[..., Any]] = {
+    **SERVED,
+    "product": lambda x, _, own, **how: cdp.frechet_mean(
+        (x, np.zeros((len(x), 2))), PRODUCT, own, **how
+    ),
+    "trend of two": lambda x, ball, own, **how: cdp.trend_test(
+        np.zeros((len(x), 2)), x, ball, own, x_range=((0.0, 1.0), (0.0, 1.0)), **how
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SERVED_ALSO)
+@pytest.mark.parametrize("by_name", [False, True], ids=["records", "units"])
+@pytest.mark.parametrize("n", [0, 5])
+def test_where_no_group_is_shown_nothing_raises(name, n, by_name):
+    """It would tell that all are small: after the ledger was charged, too."""
+    if not serves(name, SECRET):
+        return
+    units = {"units": ["u", "v", "u", "w", "x"][:n]} if by_name else {}
+    how = {"n_guess": 150, "groups": ["a", "b", "a", "b", "b"][:n], **units}
+    ledger = cdp.Ledger(SECRET)
+    found = SERVED_ALSO[name](rows(n), BALL, SECRET, ledger=ledger, **how)
+    assert len(found) == found.to_arrow().num_rows == 0
+    assert ledger.spent == SECRET
+    assert found.report()
+
+
 def test_groups_that_are_not_shown_leave_no_trace(monkeypatch, tmp_path):
     """Whatever they are and however many, beside one that is: only the noise is drawn anew."""
     usual = CountPlan.draw
