@@ -50,7 +50,7 @@ __all__ = [
 
 Angles = Literal["radians", "degrees", "hours"]
 
-#: Points on the rim of a cone of directions.
+#: Points on the rim of a cone of directions, or on a circle of them.
 _RIM = 720
 
 
@@ -387,14 +387,14 @@ class MeanDirection:
             p_value = self.uniformity_p_value
             told = f"p = {p_value:.3g}" if p_value > LEAST_P else f"p < {LEAST_P:g}"
             facts.append(("no direction is preferred", f"{told} (Rayleigh)"))
-            if p_value > 1 - self.region.level:
-                facts.append(
-                    (
-                        "note",
-                        "the mean vector may be 0: directions all round, or groups at opposite "
-                        "ends, which axes tell apart, or too few records for this guarantee",
-                    )
+        if self._may_be_none:
+            facts.append(
+                (
+                    "note",
+                    "the mean vector may be 0: directions all round, or groups at opposite ends, "
+                    "which axes tell apart, or too few records for this guarantee",
                 )
+            )
         facts.append(("guarantee", str(self.guarantee or NOT_PRIVATE)))
         facts.append(("records", f"n = {self.region.n}"))
         if self.region.coverage is not None:
@@ -490,13 +490,16 @@ def compare_directions(
         raise ValueError("compare mean directions of one manifold, in one unit of angles")
     starts = [own.resultant / np.linalg.norm(own.resultant) for own in (a, b)]
 
-    def total(vector: FloatArray) -> float:
-        return float(a.misfit(vector) + b.misfit(vector))
+    def total(vectors: FloatArray) -> FloatArray:
+        return np.asarray(a.misfit(vectors) + b.misfit(vectors))
 
-    starts_and_middle = (*starts, starts[0] + starts[1])
-    found = [scipy.optimize.minimize(total, v, method="BFGS").fun for v in starts_and_middle]
+    # it may have several minima: from the best of the plane that holds both, and from these
+    turn = 2 * np.pi * np.arange(_RIM) / _RIM
+    between = np.c_[np.cos(turn), np.sin(turn)] @ np.linalg.qr(np.stack(starts, axis=1))[0].T
+    best, dim = between[np.argmin(total(between))], len(starts[0]) - 1
+    tried = [best, *starts] if dim > 1 else [best]
+    found = [scipy.optimize.minimize(total, v, method="BFGS").fun for v in tried]
     statistic = max(float(min(found)), 0.0)
-    dim = len(starts[0]) - 1
     dof = min(a.region.dof, b.region.dof)
     p_value = float(hotelling_tail(np.asarray(statistic), dim, dof))
     p_value = max(p_value, a._p_value_of_none, b._p_value_of_none)
