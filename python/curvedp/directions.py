@@ -248,8 +248,12 @@ class MeanDirection:
         return hotelling_quantile(self.region.level, len(self.resultant) - 1, self.region.dof)
 
     @functools.cached_property
-    def _p_value_of_none(self) -> float:
-        """P-value of the hypothesis that the mean vector is 0, by its region."""
+    def zero_p_value(self) -> float:
+        """P-value of the hypothesis that the mean vector E x is 0, by its region.
+
+        While it is 1 - level or more, the mean direction may be any. Unlike Rayleigh's test it
+        assumes no uniform law.
+        """
         square = self.misfit(np.zeros(len(self.resultant)))
         return float(hotelling_tail(square, len(self.resultant), self.region.dof))
 
@@ -274,7 +278,7 @@ class MeanDirection:
 
     @property
     def _may_be_none(self) -> bool:
-        return self._p_value_of_none >= 1.0 - self.region.level
+        return self.zero_p_value >= 1.0 - self.region.level
 
     def p_value(self, directions: ArrayLike) -> FloatArray:
         """P-value of the hypothesis that a public direction is the mean direction.
@@ -291,7 +295,7 @@ class MeanDirection:
         square = self.misfit(self._embedded(directions))
         dim = len(self.resultant) - 1
         own = hotelling_tail(square, dim, self.region.dof)
-        return np.asarray(np.maximum(own, self._p_value_of_none))
+        return np.asarray(np.maximum(own, self.zero_p_value))
 
     def _embedded(self, directions: ArrayLike) -> FloatArray:
         is_axes = isinstance(self._space, Projective)
@@ -502,7 +506,7 @@ def compare_directions(
     statistic = max(float(min(found)), 0.0)
     dof = min(a.region.dof, b.region.dof)
     p_value = float(hotelling_tail(np.asarray(statistic), dim, dof))
-    p_value = max(p_value, a._p_value_of_none, b._p_value_of_none)
+    p_value = max(p_value, a.zero_p_value, b.zero_p_value)
     angle = 2 * math.asin(min(1.0, 0.5 * float(np.linalg.norm(starts[0] - starts[1]))))
     angle = _in_units(angle, a.manifold, a.angles)
     return DirectionComparison(angle, statistic, p_value, alpha, p_value < alpha)
