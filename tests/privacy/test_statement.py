@@ -281,6 +281,15 @@ def test_stages_that_hold_the_number_of_records_do_not_compose_to_the_whole():
     assert f"inside the ball: {means.total}) are covered together by {means.total}." in told
 
 
+def test_one_count_of_all_groups_of_a_unit_does_not_compose_to_the_guarantee_of_each():
+    rows, groups = np.resize(ROWS, (6000, 3)), np.repeat(np.arange(100), 60)
+    how = {"groups": groups, "groups_per_unit": 100, "coverage": True}
+    means = cdp.frechet_mean(rows, BALL, cdp.GDP(1.0), **how)
+    assert means.coverage.guarantee.mu > 0.99  # and the rest is more than nothing
+    told = check_entry(means)["implementation"]["composition"]
+    assert f") are covered together by {means.total}." in told
+
+
 def test_what_is_computed_without_privacy_has_no_entry():
     rows = BALL.manifold.project(0.1 * BALL.manifold.random_point(50, rng=0) + BALL.center)
     interval = cdp.nonprivate.variance_interval(rows, BALL.manifold)

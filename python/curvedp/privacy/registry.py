@@ -260,7 +260,8 @@ def _later(made: Provenance) -> str:
 def _composition(told: Disclosure) -> str:
     parts = ", ".join(told.stages)
     whole, verb = told.guarantee if told.each is None else told.each, "compose to"
-    if adds_or_removes(told.guarantee):  # what each stage promises holds the numbers of records
+    counts_all = told.count is not None and told.groups_per_unit > 1  # of all of a unit's groups
+    if adds_or_removes(told.guarantee) or counts_all:  # where each holds the numbers of records
         verb = "are covered together by"
         whole = whole if told.count is None else told.guarantee
     found = f"The stages ({parts}) {verb} {whole}." if parts else "One mechanism."
