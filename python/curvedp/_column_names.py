@@ -51,7 +51,8 @@ def reading_order(names: Sequence[str], manifold: Manifold) -> list[int]:
     Raises
     ------
     ValueError
-        If a name says that its column stands elsewhere, and not all say where they stand.
+        If a name says that its column stands elsewhere, and not all say where they stand; a bare
+        number, as tables without names have, says so only where all do.
     """
     known = _readings(manifold).get(len(names), ())
     for prefix in _prefixes(names[0], known) if known else ():
@@ -60,7 +61,7 @@ def reading_order(names: Sequence[str], manifold: Manifold) -> list[int]:
             return [places.index(k) for k in range(len(known))]
     for at, name in enumerate(names):
         place = _place(name, "", known)
-        if place not in (-1, at):
+        if place not in (-1, at) and not name.isdecimal():
             expected = ", ".join(own[0] for own in known)
             raise ValueError(
                 f"column {name!r} is number {at + 1} of a point, and by its name number "

@@ -50,7 +50,7 @@ __all__ = [
 
 Angles = Literal["radians", "degrees", "hours"]
 
-#: Points on the rim of a cone of directions.
+#: Points on the rim of a cone of directions, or on a circle of them.
 _RIM = 720
 
 
@@ -247,11 +247,22 @@ class MeanDirection:
     def _quantile(self) -> float:
         return hotelling_quantile(self.region.level, len(self.resultant) - 1, self.region.dof)
 
-    def contains(self, directions: ArrayLike) -> NDArray[np.bool_]:
-        """True for directions in the confidence set: those of {t v : t >= 0} near enough to r.
+    @functools.cached_property
+    def zero_p_value(self) -> float:
+        """P-value of the hypothesis that the mean vector E x is 0, by its region.
 
-        It holds the mean direction of the population with the probability `region.level` for
-        large n, however near rho is to 0: then it is often the whole sphere (Fieller 1954).
+        While it is 1 - level or more, the mean direction may be any. Unlike Rayleigh's test it
+        assumes no uniform law.
+        """
+        square = self.misfit(np.zeros(len(self.resultant)))
+        return float(hotelling_tail(square, len(self.resultant), self.region.dof))
+
+    def contains(self, directions: ArrayLike) -> NDArray[np.bool_]:
+        """True for directions in the confidence set: all if E x may be 0, else those near r.
+
+        The first where 0 lies in the region of that level, the second where {t v : t >= 0} is near
+        enough to r (Fieller 1954). It holds the mean direction of the population with at least the
+        probability `region.level` for large n, however near rho is to 0: docs/directions.md.
 
         Parameters
         ----------
@@ -262,7 +273,12 @@ class MeanDirection:
         -------
         ndarray of bool, shape (...)
         """
-        return np.asarray(self.misfit(self._embedded(directions)) <= self._quantile)
+        is_near = self.misfit(self._embedded(directions)) <= self._quantile
+        return np.asarray(is_near | self._may_be_none)
+
+    @property
+    def _may_be_none(self) -> bool:
+        return self.zero_p_value >= 1.0 - self.region.level
 
     def p_value(self, directions: ArrayLike) -> FloatArray:
         """P-value of the hypothesis that a public direction is the mean direction.
@@ -278,11 +294,13 @@ class MeanDirection:
         """
         square = self.misfit(self._embedded(directions))
         dim = len(self.resultant) - 1
-        return np.asarray(hotelling_tail(square, dim, self.region.dof))
+        own = hotelling_tail(square, dim, self.region.dof)
+        return np.asarray(np.maximum(own, self.zero_p_value))
 
     def _embedded(self, directions: ArrayLike) -> FloatArray:
-        if isinstance(self._space, Torus) or np.ndim(directions) == 0:
-            turns = 2.0 if isinstance(self._space, Projective) else 1.0
+        is_axes = isinstance(self._space, Projective)
+        if isinstance(self._space, Torus) or (is_axes and np.ndim(directions) < 2):
+            turns = 2.0 if is_axes else 1.0
             return _of_angles(as_radians(directions, self.angles) * turns)
         return _unit_vectors(self._space, self._space.as_points(directions))
 
@@ -306,7 +324,7 @@ class MeanDirection:
         )
         seen = inverse @ self.resultant
         square, q = float(seen @ seen), self._quantile
-        if square <= q:
+        if self._may_be_none:
             return None
         across = scipy.linalg.null_space(seen[None])
         turn = 2 * np.pi * np.arange(_RIM) / _RIM
@@ -373,14 +391,14 @@ class MeanDirection:
             p_value = self.uniformity_p_value
             told = f"p = {p_value:.3g}" if p_value > LEAST_P else f"p < {LEAST_P:g}"
             facts.append(("no direction is preferred", f"{told} (Rayleigh)"))
-            if p_value > 1 - self.region.level:
-                facts.append(
-                    (
-                        "note",
-                        "the mean vector may be 0: directions all round, or groups at opposite "
-                        "ends, which axes tell apart, or too few records for this guarantee",
-                    )
+        if self._may_be_none:
+            facts.append(
+                (
+                    "note",
+                    "the mean vector may be 0: directions all round, or groups at opposite ends, "
+                    "which axes tell apart, or too few records for this guarantee",
                 )
+            )
         facts.append(("guarantee", str(self.guarantee or NOT_PRIVATE)))
         facts.append(("records", f"n = {self.region.n}"))
         if self.region.coverage is not None:
@@ -417,7 +435,8 @@ class DirectionComparison:
         Smallest sum over directions v of both distances from {t v : t >= 0}, squared, in terms of
         their covariances.
     p_value : float
-        Probability of a larger one between populations with one mean direction, for large n.
+        Probability of a larger one between populations with one mean direction, for large n; that
+        of a mean vector 0 of either where it is larger: then it may have any direction.
     level : float
     rejects : bool
         True if p_value < level.
@@ -475,15 +494,19 @@ def compare_directions(
         raise ValueError("compare mean directions of one manifold, in one unit of angles")
     starts = [own.resultant / np.linalg.norm(own.resultant) for own in (a, b)]
 
-    def total(vector: FloatArray) -> float:
-        return float(a.misfit(vector) + b.misfit(vector))
+    def total(vectors: FloatArray) -> FloatArray:
+        return np.asarray(a.misfit(vectors) + b.misfit(vectors))
 
-    starts_and_middle = (*starts, starts[0] + starts[1])
-    found = [scipy.optimize.minimize(total, v, method="BFGS").fun for v in starts_and_middle]
+    # it may have several minima: from the best of the plane that holds both, and from these
+    turn = 2 * np.pi * np.arange(_RIM) / _RIM
+    between = np.c_[np.cos(turn), np.sin(turn)] @ np.linalg.qr(np.stack(starts, axis=1))[0].T
+    best, dim = between[np.argmin(total(between))], len(starts[0]) - 1
+    tried = [best, *starts] if dim > 1 else [best]
+    found = [scipy.optimize.minimize(total, v, method="BFGS").fun for v in tried]
     statistic = max(float(min(found)), 0.0)
-    dim = len(starts[0]) - 1
     dof = min(a.region.dof, b.region.dof)
     p_value = float(hotelling_tail(np.asarray(statistic), dim, dof))
+    p_value = max(p_value, a.zero_p_value, b.zero_p_value)
     angle = 2 * math.asin(min(1.0, 0.5 * float(np.linalg.norm(starts[0] - starts[1]))))
     angle = _in_units(angle, a.manifold, a.angles)
     return DirectionComparison(angle, statistic, p_value, alpha, p_value < alpha)

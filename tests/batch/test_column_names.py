@@ -39,6 +39,8 @@ def test_quaternions_are_read_with_the_scalar_last(names):
         (("x1", "x2", "x3"), cdp.SPD(2)),
         (("tensor",), cdp.SPD(3)),
         (("y", "x"), cdp.Euclidean(2)),
+        (("10", "11", "12"), cdp.SPD(2)),
+        (tuple(map(str, range(10, 19))), cdp.SPD(3)),
         (("y", "x", "w", "z"), cdp.Sphere(3)),
         (("e12", "e13", "e23"), cdp.Correlation(3)),
     ],

@@ -269,6 +269,27 @@ def test_a_page_names_the_groups_and_the_stages():
     assert "- count of the records inside the ball: GDP" in page
 
 
+def test_stages_that_hold_the_number_of_records_do_not_compose_to_the_whole():
+    """Each of them promises the whole: the count is a part of all."""
+    own = cdp.GDP(2.0, neighbours="add-remove")
+    region = cdp.confidence_region(ROWS, BALL, own, n_guess=300)
+    told = check_entry(region)["implementation"]["composition"]
+    assert f"mean Hessian of the squared distance: {own}) are covered together by {own}." in told
+    groups = {"groups": np.repeat(["a", "b"], 150), "keys": ["a", "b"], "groups_per_unit": 2}
+    means = cdp.frechet_mean(ROWS, BALL, own, n_guess=150, coverage=True, **groups)
+    told = check_entry(means)["implementation"]["composition"]
+    assert f"inside the ball: {means.total}) are covered together by {means.total}." in told
+
+
+def test_one_count_of_all_groups_of_a_unit_does_not_compose_to_the_guarantee_of_each():
+    rows, groups = np.resize(ROWS, (6000, 3)), np.repeat(np.arange(100), 60)
+    how = {"groups": groups, "groups_per_unit": 100, "coverage": True}
+    means = cdp.frechet_mean(rows, BALL, cdp.GDP(1.0), **how)
+    assert means.coverage.guarantee.mu > 0.99  # and the rest is more than nothing
+    told = check_entry(means)["implementation"]["composition"]
+    assert f") are covered together by {means.total}." in told
+
+
 def test_what_is_computed_without_privacy_has_no_entry():
     rows = BALL.manifold.project(0.1 * BALL.manifold.random_point(50, rng=0) + BALL.center)
     interval = cdp.nonprivate.variance_interval(rows, BALL.manifold)

@@ -133,6 +133,80 @@ def _with_less(mean):
     return dataclasses.replace(mean, region=region)
 
 
+def _known(mean, resultant, scale):
+    """The same mean direction with a resultant of known covariance."""
+    covariance = scale**2 * np.eye(len(resultant))
+    region = dataclasses.replace(
+        mean.region, estimate=resultant, covariance=covariance, dof=math.inf
+    )
+    return dataclasses.replace(mean, region=region)
+
+
+@pytest.mark.parametrize("manifold", ["torus:1", "sphere:2"])
+@pytest.mark.parametrize("length", [0.0, 0.5, 1.5, 3.0])
+def test_the_set_covers_however_short_the_mean_vector_is(manifold, length):
+    rng, runs = np.random.default_rng(21), 6000 if length == 0.0 else 1000
+    x = HOURS if manifold == "torus:1" else rng.standard_normal((300, 3))
+    mean = directions.mean_direction(x, manifold, cdp.GDP(1.0), seed=1)
+    p = len(mean.resultant)
+    true, axis = 0.0 if p == 2 else np.eye(p)[0], np.eye(p)[0]
+    draws = [
+        _known(mean, 0.01 * (rng.standard_normal(p) + length * axis), 0.01) for _ in range(runs)
+    ]
+    least = stats.binom.ppf(FAILURE, runs, 0.95)
+    assert sum(bool(own.contains(true)) for own in draws) >= least
+    assert np.mean([own.p_value(true) < 0.05 for own in draws]) <= 1 - least / runs
+    if length == 0.0:  # control: the cone alone, with no look at whether the vector may be 0
+        assert sum(bool(own.misfit(axis) <= own._quantile) for own in draws) < least
+
+
+def test_a_comparison_keeps_its_level_where_one_mean_vector_is_short():
+    rng, runs = np.random.default_rng(22), 300
+    mean = directions.mean_direction(HOURS, "torus:1", cdp.GDP(1.0), seed=1)
+    clear = _known(mean, np.array([0.9, 0.0]), 0.01)
+    most = stats.binom.isf(1e-4, runs, 0.2)  # seeded
+    rejected = alone = 0
+    for _ in range(runs):
+        found = directions.compare_directions(
+            clear, _known(mean, 0.01 * rng.standard_normal(2), 0.01), level=0.2
+        )
+        rejected += found.rejects
+        alone += stats.chi2.sf(found.statistic, 1) < 0.2
+    assert rejected <= most
+    assert alone > most  # control: the statistic's law with directions that are sure
+
+
+def test_a_comparison_finds_the_least_of_several_minima():
+    rng = np.random.default_rng(23)
+    mean = directions.mean_direction(HOURS, "torus:1", cdp.GDP(1.0), seed=1)
+    circle = directions._of_angles(np.linspace(0, 2 * np.pi, 7200))
+
+    def drawn():
+        factor = rng.standard_normal((2, 2))
+        covariance = factor @ factor.T + 0.01 * np.eye(2)
+        covariance *= 0.01 / covariance.max()
+        resultant = np.linalg.cholesky(covariance) @ rng.standard_normal(2) * rng.uniform(1, 6)
+        resultant /= max(1.0, np.linalg.norm(resultant))
+        region = dataclasses.replace(mean.region, estimate=resultant, covariance=covariance)
+        return dataclasses.replace(mean, region=region)
+
+    for _ in range(60):
+        a, b = drawn(), drawn()
+        least = (a.misfit(circle) + b.misfit(circle)).min()
+        assert directions.compare_directions(a, b).statistic <= least * (1 + 1e-6) + 1e-6
+
+
+def test_the_report_says_that_there_may_be_no_direction_where_the_set_is_everything():
+    rng = np.random.default_rng(24)
+    for shift, said in ((0.0, True), (2.0, False)):
+        x = rng.standard_normal((400, 4)) + np.array([shift, 0, 0, 0])
+        mean = directions.mean_direction(x, "sphere:3", cdp.GDP(1.0), seed=1)
+        region = dataclasses.replace(mean.region, parts=(), guarantee=None)
+        for own in (mean, directions.MeanDirection(region, "sphere:3")):
+            assert own.contains([0.0, 0.0, 0.0, -1.0]) == said
+            assert ("may be 0" in own.report()) == said
+
+
 @pytest.mark.parametrize("manifold", ["torus:1", "sphere:2"])
 def test_the_test_of_uniformity_keeps_its_level_and_has_power(manifold):
     rng = np.random.default_rng(5)
@@ -230,6 +304,21 @@ def test_the_stored_region_gives_the_same_report():
     assert repr(again) == repr(mean)
     assert "nothing is promised" in mean.report()  # of a seed
     assert "mean direction" in mean._repr_html_()
+
+
+def test_directions_are_read_as_records_are():
+    x = np.random.default_rng(10).normal(1.0, 0.4, 500)
+    axes = directions.mean_direction(x, "projective:1", cdp.GDP(1.0), seed=1)
+    angles = np.array([0.96, 0.97 + np.pi])  # as many as a vector has entries
+    assert axes.contains(angles).all()
+    np.testing.assert_allclose(
+        axes.p_value(angles), axes.p_value(np.c_[np.cos(angles), np.sin(angles)]), rtol=1e-9
+    )
+    circle = np.c_[np.cos(x), np.sin(x)]
+    for manifold, rows in (("sphere:1", circle), ("sphere:2", np.c_[circle, x])):
+        mean = directions.mean_direction(rows, manifold, cdp.GDP(1.0), seed=1)
+        with pytest.raises(ValueError, match="must have shape"):
+            mean.contains(1.0)
 
 
 def test_no_value_raises():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -156,6 +157,24 @@ def test_control_with_public_groups_everything_tells_it(tmp_path):
     assert of(30) != of(31)
 
 
+def test_one_coverage_of_all_groups_costs_a_unit_of_several_what_their_counts_cost_it():
+    """It says of how many records, which follows from the counts of all groups of the unit."""
+    keys, g = list(range(40)), 40
+    labels = np.repeat(keys, 150)
+    records = rows(400)[np.arange(len(labels)) % 400]
+    how = {"n_guess": 150, "groups": labels, "keys": keys, "coverage": True}
+    one = cdp.GDP(1.0, neighbours=ADD)
+    found = cdp.frechet_mean(records, BALL, one, groups_per_unit=g, **how)
+    drawn = found.call.counting
+    assert found.coverage.n == found.n.sum()
+    spent = math.hypot(drawn.total.mu, math.sqrt(g) * found.counts[0].guarantee.mu)
+    assert spent > one.mu
+    assert found.coverage.guarantee == found.total
+    assert found.coverage.guarantee.mu >= spent
+    alone = cdp.frechet_mean(records, BALL, one, **how)
+    assert alone.coverage.guarantee == alone.guarantee == one
+
+
 # --------------------------------------------------------------------------------- secret keys
 
 
@@ -176,6 +195,35 @@ def test_groups_with_enough_records_are_shown_and_no_others(name):
     assert [entry.label for entry in ledger.entries] == [
         f"{found.statistic} of groups with private keys"
     ]
+
+
+PRODUCT = cdp.ProductBall(BALL, cdp.Ball("euclidean:2", center=[0.0, 0.0], radius=1.0))
+#: Those that are served, and what differs from them: a product, several covariates.
+SERVED_ALSO: dict[str, Callable[..., Any]] = {
+    **SERVED,
+    "product": lambda x, _, own, **how: cdp.frechet_mean(
+        (x, np.zeros((len(x), 2))), PRODUCT, own, **how
+    ),
+    "trend of two": lambda x, ball, own, **how: cdp.trend_test(
+        np.zeros((len(x), 2)), x, ball, own, x_range=((0.0, 1.0), (0.0, 1.0)), **how
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SERVED_ALSO)
+@pytest.mark.parametrize("by_name", [False, True], ids=["records", "units"])
+@pytest.mark.parametrize("n", [0, 5])
+def test_where_no_group_is_shown_nothing_raises(name, n, by_name):
+    """It would tell that all are small: after the ledger was charged, too."""
+    if not serves(name, SECRET):
+        return
+    units = {"units": ["u", "v", "u", "w", "x"][:n]} if by_name else {}
+    how = {"n_guess": 150, "groups": ["a", "b", "a", "b", "b"][:n], **units}
+    ledger = cdp.Ledger(SECRET)
+    found = SERVED_ALSO[name](rows(n), BALL, SECRET, ledger=ledger, **how)
+    assert len(found) == found.to_arrow().num_rows == 0
+    assert ledger.spent == SECRET
+    assert found.report()
 
 
 def test_groups_that_are_not_shown_leave_no_trace(monkeypatch, tmp_path):

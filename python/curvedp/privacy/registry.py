@@ -14,7 +14,7 @@ from typing import Any
 
 from curvedp._text import rounded_up
 from curvedp._validation import as_choice, as_probability
-from curvedp.privacy.base import Guarantee
+from curvedp.privacy.base import Guarantee, adds_or_removes
 from curvedp.privacy.disclosure import Disclosure
 from curvedp.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP, Unproved
 from curvedp.privacy.provenance import Provenance
@@ -259,8 +259,12 @@ def _later(made: Provenance) -> str:
 
 def _composition(told: Disclosure) -> str:
     parts = ", ".join(told.stages)
-    whole = told.guarantee if told.each is None else told.each
-    found = f"The stages ({parts}) compose to {whole}." if parts else "One mechanism."
+    whole, verb = told.guarantee if told.each is None else told.each, "compose to"
+    counts_all = told.count is not None and told.groups_per_unit > 1  # of all of a unit's groups
+    if adds_or_removes(told.guarantee) or counts_all:  # where each holds the numbers of records
+        verb = "are covered together by"
+        whole = whole if told.count is None else told.guarantee
+    found = f"The stages ({parts}) {verb} {whole}." if parts else "One mechanism."
     if {"public-groups", "public-keys"} & told.assumptions:
         keys = "" if "public-groups" in told.assumptions else "their keys "
         found += (

@@ -136,5 +136,5 @@ def mean_times(x: FloatArray, x_range: Ranges, ends: NDArray[np.int64]) -> Float
     """Covariates of units whose records begin at `ends`: at the mean of their `clipped_times`."""
     sizes = np.diff(ends).reshape(-1, *[1] * (x.ndim - 1))
     times = np.add.reduceat(clipped_times(x, x_range), ends[:-1]) / sizes
-    found = covariates_at(times.reshape(len(times), -1), x_range)
+    found = covariates_at(times if times.ndim > 1 else times[:, None], x_range)
     return found.reshape(times.shape)

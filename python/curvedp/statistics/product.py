@@ -137,9 +137,9 @@ class OfFactors(Calibrated[Release]):
 
     def release(self, paid: Paid) -> Releases[Release]:
         call, (found, choice) = paid.call, paid.designs
-        space, rows = _space(call), paid.records.reshape(len(paid.records), -1)
-        parts = []
-        for i, records in enumerate(space.split(rows.reshape(-1, *space.point_shape))):
+        space, parts = _space(call), []
+        points = paid.records.reshape(len(paid.records), *space.point_shape)
+        for i, records in enumerate(space.split(points)):
             own = [None if design is None else design.designs[i] for design in found]
             inner = replace(
                 paid,

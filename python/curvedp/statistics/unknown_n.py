@@ -202,8 +202,8 @@ def release_of_rows(
         found = call.statistic.release(ready.by_unit())
         whole = with_counts(found, guarantee, plan, counts, grouped=groups is not None)
         of_ball = ready.coverage()
-        if of_ball is not None:  # with the count that says of how many
-            of_ball = replace(of_ball, guarantee=whole.guarantee)
+        if of_ball is not None:  # with the counts of all groups, which say of how many
+            of_ball = replace(of_ball, guarantee=whole.total)
         released = with_coverage(whole, of_ball, uncounted)
         if groups is not None:
             return released
