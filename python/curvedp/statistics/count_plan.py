@@ -23,7 +23,7 @@ from curvedp.mechanisms.vector_noise import VectorNoise
 from curvedp.privacy import GDP, ApproxDP, Guarantee, PureDP
 from curvedp.privacy.base import with_relation
 from curvedp.privacy.conversion import round_down
-from curvedp.privacy.private_keys import geometric_key_threshold, key_threshold
+from curvedp.privacy.private_keys import geometric_key_threshold
 from curvedp.sums.noise import mean_length
 
 #: Least and largest share of epsilon or mu that the count takes.
@@ -116,10 +116,10 @@ class CountPlan:
     @property
     def key_threshold(self) -> float:
         """Least count at which a group with a secret key is shown."""
+        # keys are secret under (epsilon, delta) alone, of which a count takes a share of epsilon
         assert self.key_delta is not None
-        if isinstance(self.way, PureDP):
-            return geometric_key_threshold(self.records_per_unit, self._rate, self.key_delta)
-        return key_threshold(self.records_per_unit, self.scale, self.key_delta)
+        assert isinstance(self.way, PureDP)
+        return geometric_key_threshold(self.records_per_unit, self._rate, self.key_delta)
 
     def draw(self, n: NDArray[np.int64], stream: _core.Stream) -> NDArray[np.int64]:
         """Numbers of records with noise, of disjoint records."""
