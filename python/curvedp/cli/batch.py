@@ -25,6 +25,8 @@ from curvedp.cli.options import (
     coverage_option,
     ledger_options,
     mechanism_option,
+    reading_of,
+    reading_options,
     relation_options,
     units_option,
 )
@@ -127,6 +129,7 @@ _WORDS = (
 )
 @click.option("--n-steps", type=int, help="Of a logistic regression: steps of its descent.")
 @units_option
+@reading_options
 @relation_options
 @click.option(
     "--keys",
@@ -241,6 +244,9 @@ def batch(
     classes: str | None,
     n_steps: int | None,
     units: str | None,
+    order: str | None,
+    scalar_first: bool | None,
+    angle_units: str | None,
     neighbours: Neighbours,
     n_guess: int | None,
     keys: Path | None,
@@ -330,6 +336,11 @@ def batch(
         "units": units,
         "coverage": "each" if coverage_each else coverage,
     }
+    written: dict[str, Any] = {
+        "order": order,
+        "scalar_first": scalar_first,
+        "angle_units": angle_units,
+    }
     if protected:
         _refuse_with_protected_keys(
             dry_run=dry_run, log=log, workers=workers, scheduler=scheduler, stage=stage
@@ -339,6 +350,7 @@ def batch(
                 own,
                 source,
                 **common,
+                **written,
                 keys=None if keys is None else all_rows(keys, common["by"]),
                 n_guess=n_guess,
                 out=out,
@@ -349,7 +361,7 @@ def batch(
             )
         _print_done(console, found, out)
         return
-    parameters = BatchParameters.check(own, **common)
+    parameters = BatchParameters.check(own, **common, reading=reading_of(written))
     if dry_run:
         # a ledger that does not exist yet is not created by a dry run
         existing = ledger if ledger is not None and ledger.exists() else None

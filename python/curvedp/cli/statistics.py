@@ -23,6 +23,7 @@ from curvedp.cli.options import (
     level_option,
     mechanism_option,
     output_options,
+    reading_of,
     records_per_unit_option,
 )
 from curvedp.cli.output import ReleaseFile, kept_in, read_stored
@@ -33,7 +34,7 @@ from curvedp.cli.parameters import (
     parse_guarantee,
     parse_levels,
 )
-from curvedp.cli.tables import FileError, as_points, read_labels, read_table
+from curvedp.cli.tables import FileError, as_points, read_labels, read_mask, read_table
 from curvedp.domain import Ball
 from curvedp.privacy.base import with_relation
 
@@ -134,9 +135,17 @@ def _dialect(options: dict[str, Any]) -> Dialect:
 def _read_points(data: Path, options: dict[str, Any], ball: Ball) -> Array:
     columns = options["columns"]
     chosen = None if columns is None else [name.strip() for name in columns.split(",")]
-    space = ball.manifold
-    table = read_table(data, space, key=options["key"], columns=chosen, dialect=_dialect(options))
-    return as_points(table, ball.manifold, str(data))
+    space, mask = ball.manifold, options["mask"]
+    table = read_table(
+        data,
+        space,
+        key=options["key"],
+        columns=chosen,
+        dialect=_dialect(options),
+        reading=reading_of(options).check(space),
+        mask=None if mask is None else read_mask(mask),
+    )
+    return as_points(table, space, str(data))
 
 
 def _read_covariate(data: Path, name: str, options: dict[str, Any]) -> Array:

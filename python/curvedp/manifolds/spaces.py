@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp._validation import FloatArray, as_choice, as_count, as_negative, as_positive
 from curvedp.manifolds.base import Equation, Manifold
+
+if TYPE_CHECKING:
+    from curvedp.manifolds.reading import Reading
 
 #: Largest dimension or number of landmarks.
 MAX_SIZE = 1_000_000
@@ -224,11 +227,11 @@ class _ComplexMatrices(Manifold):
         matrices: NDArray[np.complex128] = pairs.view(np.complex128)[..., 0]
         return matrices
 
-    def _numbers(self, value: Any, name: str) -> FloatArray:
+    def _numbers(self, value: Any, name: str, reading: Reading | None = None) -> FloatArray:
         # only an array may be complex: the dtype of a list depends on its entries
         if isinstance(value, np.ndarray) and value.dtype.kind == "c":
             return _complex_parts(value)
-        numbers = super()._numbers(value, name)
+        numbers = super()._numbers(value, name, reading)
         m = self.point_shape[0]
         if numbers.shape[-2:] == (m, m) and numbers.shape[-3:] != self.point_shape:
             raise ValueError(
@@ -438,11 +441,11 @@ class KendallPlanar(Manifold):
     def _random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
         return self.project(rng.standard_normal((count, self.k_landmarks, 2)))
 
-    def _numbers(self, value: Any, name: str) -> FloatArray:
+    def _numbers(self, value: Any, name: str, reading: Reading | None = None) -> FloatArray:
         # only an array may be complex: the dtype of a list depends on its entries
         if isinstance(value, np.ndarray) and value.dtype.kind == "c":
             return _complex_parts(value)
-        return super()._numbers(value, name)
+        return super()._numbers(value, name, reading)
 
 
 class Rotations(Manifold):
@@ -482,9 +485,9 @@ class Rotations(Manifold):
         """The identity matrix."""
         return np.eye(3)
 
-    def _numbers(self, value: Any, name: str) -> FloatArray:
+    def _numbers(self, value: Any, name: str, reading: Reading | None = None) -> FloatArray:
         as_quat = getattr(value, "as_quat", None)  # SciPy's Rotation
-        return super()._numbers(value if as_quat is None else as_quat(), name)
+        return super()._numbers(value if as_quat is None else as_quat(), name, reading)
 
     def _noise_dists(
         self, point: ArrayLike, center: ArrayLike, reach: float
@@ -636,8 +639,8 @@ class Grassmann(Manifold):
     def _random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
         return self.project(rng.standard_normal((count, self.n, self.k)))
 
-    def _numbers(self, value: Any, name: str) -> FloatArray:
-        array = super()._numbers(value, name)
+    def _numbers(self, value: Any, name: str, reading: Reading | None = None) -> FloatArray:
+        array = super()._numbers(value, name, reading)
         if array.shape[-2:] == (self.n, self.n):  # projectors
             array = array.reshape(*array.shape[:-2], self.n * self.n)
         return array
