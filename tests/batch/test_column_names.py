@@ -16,7 +16,7 @@ from curvedp.manifolds.reading import Reading
 
 
 def in_reading_order(names, space):
-    places, _ = Reading().of_columns(names, space)
+    places, _ = Reading().of_columns(names, space.written)
     return tuple(names[place] for place in places)
 
 

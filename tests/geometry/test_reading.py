@@ -125,7 +125,7 @@ def test_a_mean_of_a_frame_in_latitude_and_longitude():
 )
 def test_names_that_contradict_what_is_said_are_refused(space, names, said, message):
     with pytest.raises(ValueError, match=message):
-        Reading(**said).of_columns(names, space)
+        Reading(**said).of_columns(names, space.written)
     table = pd.DataFrame(np.ones((3, len(names))), columns=names)
     with pytest.raises(ValueError, match=message):
         space.as_points(table, **said)

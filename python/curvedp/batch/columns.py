@@ -353,7 +353,7 @@ class RecordColumns:
             column = table.column(name)
             return column_numbers(column, name, space, space.point_size, self.reading)
         columns = [column_numbers(table.column(name), name, space) for name in self.points]
-        return self.reading.of_rows(np.concatenate(columns, axis=1), space)
+        return self.reading.of_rows(np.concatenate(columns, axis=1), space.written)
 
     def _read_beside(self, column: Any) -> FloatArray:
         """Number beside the point of each record."""
@@ -418,7 +418,7 @@ def column_numbers(
     block: FloatArray = _floats(values, name).reshape(len(array), width)
     if missing is not None:
         block = np.where(missing[:, None], np.nan, block)
-    return reading.of_rows(block, manifold, f"lists of column {name!r}")
+    return reading.of_rows(block, manifold.written, f"lists of column {name!r}")
 
 
 def _is_list(kind: Any) -> bool:
@@ -469,10 +469,10 @@ def _points_of_lists(
     points = np.full((len(array), manifold.point_size), np.nan)
     for length in {manifold.point_size, manifold.kernels.short_size or manifold.point_size}:
         own = np.flatnonzero(lengths == length)
-        if not reading.reads(length, manifold):
+        if not reading.reads(length, manifold.written):
             continue  # of another form than is said: no point
         lists = values[starts[own][:, None] + np.arange(length)]
-        whole = manifold._complete(reading.of_rows(lists, manifold))
+        whole = manifold._complete(reading.of_rows(lists, manifold.written))
         if whole is not None:
             points[own] = whole
     return points

@@ -305,7 +305,7 @@ def columns_of(
 ) -> tuple[tuple[str, ...], Reading]:
     """Columns of points in the order of a point's numbers, and how these are written."""
     names = names_of(given, "points")
-    places, rest = reading.of_columns(names, manifold)
+    places, rest = reading.of_columns(names, manifold.written)
     return tuple(names[place] for place in places), rest
 
 

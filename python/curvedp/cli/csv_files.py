@@ -159,18 +159,18 @@ def read_csv(
         width = len(names) if dialect.header else len(rows[0])
         wanted = list(range(width)) if columns is None else select_names(names, columns, path)
         if manifold is not None and dialect.header:
-            order, reading = reading.of_columns([names[k] for k in wanted], manifold)
+            order, reading = reading.of_columns([names[k] for k in wanted], manifold.written)
             wanted = [wanted[k] for k in order]
         _check_numbers(rows[0], wanted, dialect, path)
         missing = [""] * width
         whole = [row if len(row) == width else missing for row in rows]
         found = np.array([[dialect.number(row[place]) for place in wanted] for row in whole])
-        return found if manifold is None else reading.of_rows(found, manifold)
+        return found if manifold is None else reading.of_rows(found, manifold.written)
     found = np.full((len(rows), manifold.point_size), np.nan)
     for number, (record, row) in enumerate(zip(found, rows, strict=True)):
         cells = np.array([list(map(dialect.number, row))])
-        fits = reading.reads(len(row), manifold)
-        point = manifold._complete(reading.of_rows(cells, manifold)) if fits else None
+        fits = reading.reads(len(row), manifold.written)
+        point = manifold._complete(reading.of_rows(cells, manifold.written)) if fits else None
         if point is not None:
             record[:] = point[0]
         elif number == 0:

@@ -172,7 +172,7 @@ def reading_options(command: Command) -> Command:
 
 
 def reading_of(options: dict[str, Any]) -> Reading:
-    """How the numbers of points are written."""
+    """Order and unit of the numbers of points, from the options."""
     return Reading(options["order"], options["scalar_first"], options["angle_units"])
 
 

@@ -142,7 +142,7 @@ def _read_points(data: Path, options: dict[str, Any], ball: Ball) -> Array:
         key=options["key"],
         columns=chosen,
         dialect=_dialect(options),
-        reading=reading_of(options).check(space),
+        reading=reading_of(options).check(space.written),
         mask=None if mask is None else read_mask(mask),
     )
     return as_points(table, space, str(data))

@@ -105,7 +105,7 @@ def read_table(
         array = _read_numpy(path, key)
         if mask is not None:
             array = as_masked(array, mask)
-        return array if manifold is None else reading.of_rows(array, manifold)
+        return array if manifold is None else reading.of_rows(array, manifold.written)
     except OSError as error:
         raise FileError(f"{path}: cannot be read ({error.strerror or 'damaged'})") from error
 
@@ -226,7 +226,7 @@ def _read_parquet(
     if not chosen or not len(table):
         raise FileError(f"{path}: no record")
     space = manifold or Euclidean(1)
-    order, reading = reading.of_columns(chosen, space)
+    order, reading = reading.of_columns(chosen, space.written)
     chosen = [chosen[k] for k in order]
     is_one = len(chosen) == 1
     width = space.point_size if is_one else 1
@@ -235,4 +235,4 @@ def _read_parquet(
         blocks = [column_numbers(table.column(k), k, space, width, own) for k in chosen]
     except BatchError as error:
         raise FileError(f"{path}: {error}") from None
-    return blocks[0] if is_one else reading.of_rows(np.concatenate(blocks, axis=1), space)
+    return blocks[0] if is_one else reading.of_rows(np.concatenate(blocks, axis=1), space.written)

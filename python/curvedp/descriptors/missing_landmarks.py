@@ -100,4 +100,4 @@ def _extents(points: FloatArray) -> FloatArray:
     moments = points.swapaxes(1, 2) @ points
     usable = np.isfinite(moments).all(axis=(1, 2), keepdims=True)
     squares = np.linalg.eigvalsh(np.where(usable, moments, 0.0))[:, ::-1]
-    return np.sqrt(np.maximum(squares, 0.0))
+    return np.asarray(np.sqrt(np.maximum(squares, 0.0)))

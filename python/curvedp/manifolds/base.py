@@ -6,16 +6,14 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
 from curvedp._validation import FloatArray, as_array, as_count, as_float_array, as_points, of_cell
-
-if TYPE_CHECKING:
-    from curvedp.manifolds.reading import Reading
+from curvedp.manifolds.reading import PLAIN, Reading, Written
 
 Seed = np.random.Generator | int | None
 
@@ -71,6 +69,11 @@ class Manifold(ABC):
     @abstractmethod
     def origin(self) -> FloatArray:
         """The customary reference point, shape point_shape."""
+
+    @property
+    def written(self) -> Written:
+        """Names, orders and units in which the numbers of records may come."""
+        return Written(self.spec)
 
     @property
     def noise_space(self) -> tuple[str, int, float]:
@@ -282,9 +285,7 @@ class Manifold(ABC):
         >>> cdp.SPD(3).as_points(volume, order="mrtrix", mask=brain).shape
         (3, 3, 3)
         """
-        from curvedp.manifolds.reading import Reading
-
-        reading = Reading(order, scalar_first, angle_units).check(self)
+        reading = Reading(order, scalar_first, angle_units).check(self.written)
         numbers = self._numbers(records, "records", reading)
         if mask is not None:
             numbers = as_masked(numbers, mask)
@@ -293,7 +294,7 @@ class Manifold(ABC):
         return self._snapped(self._whole(numbers, "records"))
 
     def _snapped(self, records: FloatArray) -> FloatArray:
-        """Records of shape (..., *point_shape) as points, NaN for what stands for none."""
+        """Points of records of shape (..., *point_shape), NaN for what stands for none."""
         points = np.array(records)
         valid = np.zeros(self._lead(points), dtype=np.bool_)
         if valid.size:
@@ -357,23 +358,23 @@ class Manifold(ABC):
             raise ValueError(f"{name} must have shape {wanted}, got {got}{entries}")
         return rows.reshape(*lead, *self.point_shape)
 
-    def _numbers(self, value: Any, name: str, reading: Reading | None = None) -> FloatArray:
+    def _numbers(self, value: Any, name: str, reading: Reading = PLAIN) -> FloatArray:
         """An array of real numbers from what users of this manifold have.
 
-        A table's by the names of its columns, all by a `curvedp.manifolds.reading.Reading`.
+        A table's by the names of its columns.
         """
-        from curvedp.manifolds.reading import PLAIN
-
-        reading, order = reading or PLAIN, None
+        order = None
         if hasattr(value, "to_numpy"):
             column = as_array(value, name)
             if column.dtype == np.dtype(object) and column.ndim == 1:  # cells hold lists or arrays
                 return self._of_cells([of_cell(cell) for cell in column], reading)
             if column.ndim == 2 and len(names := getattr(value, "columns", ())):
-                order, reading = reading.of_columns([str(own) for own in names], self)
+                order, reading = reading.of_columns([str(own) for own in names], self.written)
         numbers = as_float_array(value, name)
         numbers = numbers if order is None else numbers[..., order]
-        return np.ascontiguousarray(reading.of_rows(numbers, self, name))
+        if reading == PLAIN:
+            return np.ascontiguousarray(numbers)
+        return np.ascontiguousarray(reading.of_rows(numbers, self.written, name))
 
     def _of_cells(self, cells: Sequence[FloatArray | None], reading: Reading) -> FloatArray:
         """Points from flat lists of numbers of any lengths, each a function of its own list."""
@@ -382,9 +383,9 @@ class Manifold(ABC):
         for length in {size, self.kernels.short_size or size}:
             own = [k for k, cell in enumerate(cells) if cell is not None and len(cell) == length]
             block = np.array([cells[k] for k in own]).reshape(len(own), length)
-            if not reading.reads(length, self):
+            if not reading.reads(length, self.written):
                 continue  # of another form than is said: no point
-            whole = self._complete(reading.of_rows(block, self))
+            whole = self._complete(reading.of_rows(block, self.written))
             if whole is not None:
                 rows[own] = whole
         return rows.reshape(len(cells), *self.point_shape)

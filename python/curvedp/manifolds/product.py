@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,10 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from curvedp import _core
 from curvedp._validation import FloatArray, as_positive
 from curvedp.manifolds.base import Manifold
+from curvedp.manifolds.reading import PLAIN, Reading
 from curvedp.manifolds.spaces import Euclidean, Rotations
-
-if TYPE_CHECKING:
-    from curvedp.manifolds.reading import Reading
 
 #: Stands between the names of factors in a text.
 TIMES = " x "
@@ -129,9 +127,9 @@ class Product(Manifold):
 
     def _snapped(self, records: FloatArray) -> FloatArray:
         parts = zip(self.factors, self.split(records), strict=True)
-        return self.join([factor._snapped(part) for factor, part in parts])
+        return self.join([factor.as_points(part) for factor, part in parts])
 
-    def _numbers(self, value: Any, name: str, reading: Reading | None = None) -> FloatArray:
+    def _numbers(self, value: Any, name: str, reading: Reading = PLAIN) -> FloatArray:
         is_tuple = isinstance(value, tuple)
         return self.join(value) if is_tuple else super()._numbers(value, name, reading)
 
@@ -207,7 +205,7 @@ class RigidMotions(Product):
     def spec(self) -> str:
         return f"rigid-motions:{self.length!r}"
 
-    def _numbers(self, value: Any, name: str, reading: Reading | None = None) -> FloatArray:
+    def _numbers(self, value: Any, name: str, reading: Reading = PLAIN) -> FloatArray:
         is_tuple = isinstance(value, tuple)
         as_matrix = (
             None if is_tuple else getattr(value, "as_matrix", None)

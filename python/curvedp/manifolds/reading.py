@@ -1,4 +1,4 @@
-"""How the numbers of records are written: in which order and unit, by names of columns or by word.
+"""Numbers of records in other orders and units, as names of columns or a word say.
 
 Names of columns and the words are public. So ``lat, lon`` is read as longitude and latitude,
 ``w, x, y, z`` as a quaternion with its scalar last, ``Dxx, Dyy, Dzz, Dxy, Dxz, Dyz`` as the upper
@@ -19,10 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curvedp._validation import as_choice
-from curvedp.manifolds.base import Manifold
-from curvedp.manifolds.spaces import SPD, Projective, Rotations, Sphere, Torus
 
-__all__ = ["ORDERS", "PLAIN", "UNITS_OF_ANGLES", "Reading"]
+__all__ = ["ORDERS", "PLAIN", "UNITS_OF_ANGLES", "Reading", "Written"]
 
 #: Names of one number in lower case, the usual one first.
 Aliases = tuple[str, ...]
@@ -48,8 +46,27 @@ ORDERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 @dataclass(frozen=True)
+class Written:
+    """Numbers of a space's records, for which there are names, orders or units.
+
+    Attributes
+    ----------
+    spec : str
+        The space.
+    kind : {"", "lonlat", "quaternion", "symmetric", "angles"}
+        "" for any others.
+    size : int
+        Order of a symmetric matrix, number of angles.
+    """
+
+    spec: str
+    kind: str = ""
+    size: int = 0
+
+
+@dataclass(frozen=True)
 class Reading:
-    """How records are written, where it is not as `Manifold.as_points` reads them.
+    """Order and unit of records, where they are not as `Manifold.as_points` reads them.
 
     Attributes
     ----------
@@ -64,9 +81,10 @@ class Reading:
     Examples
     --------
     >>> import curvedp as cdp
-    >>> Reading(order="mrtrix").of_rows(np.array([[1.0, 2, 3, 4, 5, 6]]), cdp.SPD(3)).tolist()
+    >>> rows = np.array([[1.0, 2, 3, 4, 5, 6]])
+    >>> Reading(order="mrtrix").of_rows(rows, cdp.SPD(3).written).tolist()
     [[1.0, 4.0, 5.0, 2.0, 6.0, 3.0]]
-    >>> places, rest = Reading().of_columns(["lat_rad", "lon_rad"], cdp.Sphere(2))
+    >>> places, rest = Reading().of_columns(["lat_rad", "lon_rad"], cdp.Sphere(2).written)
     >>> places, rest
     ([1, 0], Reading(order=None, scalar_first=None, angle_units='radians'))
     """
@@ -83,31 +101,29 @@ class Reading:
         if self.angle_units is not None:
             as_choice(self.angle_units, tuple(UNITS_OF_ANGLES), "angle_units")
 
-    def check(self, manifold: Manifold) -> Reading:
-        """The reading, if it says nothing of what points of the manifold do not have.
+    def check(self, space: Written) -> Reading:
+        """The reading, if it says nothing of what points of the space do not have.
 
         Raises
         ------
         ValueError
             Otherwise.
         """
-        if self.order is not None and not (isinstance(manifold, SPD) and manifold.m == 3):
-            raise ValueError(f"order is that of six numbers of spd:3, not of {manifold.spec}")
-        if self.scalar_first is not None and not isinstance(manifold, Rotations):
-            raise ValueError(f"scalar_first is of quaternions on rotations:3, not {manifold.spec}")
+        if self.order is not None and not (space.kind == "symmetric" and space.size == 3):
+            raise ValueError(f"order is that of six numbers of spd:3, not of {space.spec}")
+        if self.scalar_first is not None and space.kind != "quaternion":
+            raise ValueError(f"scalar_first is of quaternions on rotations:3, not {space.spec}")
         if self.angle_units is not None:
-            if not (isinstance(manifold, Torus) or _has_lonlat(manifold)):
+            if space.kind not in ("angles", "lonlat"):
                 raise ValueError(
                     "angle_units is of longitude and latitude and of angles on a torus, not of "
-                    f"{manifold.spec}"
+                    f"{space.spec}"
                 )
-            if self.angle_units == "hours" and not isinstance(manifold, Torus):
+            if self.angle_units == "hours" and space.kind != "angles":
                 raise ValueError("longitude and latitude are in degrees or radians, not in hours")
         return self
 
-    def of_rows(
-        self, rows: NDArray[Any], manifold: Manifold, name: str = "records"
-    ) -> NDArray[Any]:
+    def of_rows(self, rows: NDArray[Any], space: Written, name: str = "records") -> NDArray[Any]:
         """Numbers without names as points or their short forms, shape (..., width) each.
 
         Raises
@@ -129,15 +145,15 @@ class Reading:
             rows = rows[..., [written.index(entry) for entry in ORDERS["fsl"]]]
         if self.scalar_first:
             rows = rows[..., [1, 2, 3, 0]]
-        return self._scaled(rows, manifold, name)
+        return self._scaled(rows, space, name)
 
-    def reads(self, width: int, manifold: Manifold) -> bool:
+    def reads(self, width: int, space: Written) -> bool:
         """True if records of so many numbers can be written so."""
         fits = self.order is None or width == 6
         fits &= self.scalar_first is None or width == 4
-        return fits and (self.angle_units is None or _default_unit(manifold, width) is not None)
+        return fits and (self.angle_units is None or _default_unit(space, width) is not None)
 
-    def of_columns(self, names: Sequence[str], manifold: Manifold) -> tuple[list[int], Reading]:
+    def of_columns(self, names: Sequence[str], space: Written) -> tuple[list[int], Reading]:
         """The places of a point's columns in the order of a point, and what is left to be read.
 
         Names say what a column holds in any case, and all with one prefix, as in ``dti_xx``; units
@@ -147,7 +163,7 @@ class Reading:
         ----------
         names : sequence of str
             One column for each number of a point, or one for all.
-        manifold : Manifold
+        space : Written
 
         Returns
         -------
@@ -162,15 +178,15 @@ class Reading:
             bare number, as tables without names have, says so only where all do. If the names
             contradict each other or this reading.
         """
-        self.check(manifold)
-        known = _readings(manifold).get(len(names), ())
-        angular = _default_unit(manifold, len(names)) is not None
+        self.check(space)
+        known = _readings(space).get(len(names), ())
+        angular = _default_unit(space, len(names)) is not None
         bare = [_without_unit(name) for name in names] if angular else list(names)
-        rest = self._with_units_of(names, manifold) if angular else self
+        rest = self._with_units_of(names, space) if angular else self
         written = replace(self, angle_units=None)
         said = list(range(len(names)))
         if known:
-            said = written.of_rows(np.arange(len(names)), manifold, "columns").tolist()
+            said = written.of_rows(np.arange(len(names)), space, "columns").tolist()
         for prefix in _prefixes(bare[0], known) if known else ():
             places = [_place(name, prefix, known) for name in bare]
             if sorted(places) == list(range(len(known))):
@@ -178,7 +194,7 @@ class Reading:
                 if written != PLAIN and said != found:
                     raise ValueError(
                         f"columns {', '.join(names)} say by their names that they are not written "
-                        f"as {written._words}: leave that out, and they are read by name"
+                        f"as {written.words}: leave that out, and they are read by name"
                     )
                 return found, replace(rest, order=None, scalar_first=None)
         for at, place in enumerate(_place(bare[own], "", known) for own in said):
@@ -186,7 +202,7 @@ class Reading:
                 expected = ", ".join(own[0] for own in known)
                 raise ValueError(
                     f"column {names[said[at]]!r} is number {at + 1} of a point, and by its name "
-                    f"number {place + 1}: points of {manifold.spec} are read as {expected}. Name "
+                    f"number {place + 1}: points of {space.spec} are read as {expected}. Name "
                     "all columns so, or none"
                 )
         return list(range(len(names))), rest
@@ -195,7 +211,7 @@ class Reading:
         """Plain dictionary for JSON, of what is said."""
         return {name: said for name, said in asdict(self).items() if said is not None}
 
-    def _with_units_of(self, names: Sequence[str], manifold: Manifold) -> Reading:
+    def _with_units_of(self, names: Sequence[str], space: Written) -> Reading:
         """The reading in the unit that names say."""
         found = {_unit(name) for name in names} - {None}
         if len(found) > 1:
@@ -208,17 +224,18 @@ class Reading:
                 f"columns {', '.join(names)} say {unit}, and angle_units {self.angle_units}: "
                 "rename the columns, or leave angle_units out"
             )
-        return replace(self, angle_units=unit).check(manifold)
+        return replace(self, angle_units=unit).check(space)
 
     @property
-    def _words(self) -> str:
+    def words(self) -> str:
+        """The reading as keywords."""
         return ", ".join(f"{name}={said!r}" for name, said in self.to_dict().items())
 
-    def _scaled(self, rows: NDArray[Any], manifold: Manifold, name: str) -> NDArray[Any]:
+    def _scaled(self, rows: NDArray[Any], space: Written, name: str) -> NDArray[Any]:
         if self.angle_units is None:
             return rows
         width = rows.shape[-1] if rows.ndim else 1
-        usual = _default_unit(manifold, width) or _default_unit(manifold, 1)
+        usual = _default_unit(space, width) or _default_unit(space, 1)
         if usual is None:
             raise ValueError(
                 f"angle_units is of longitude and latitude, two numbers, and {name} have {width} "
@@ -235,15 +252,11 @@ class Reading:
 PLAIN = Reading()
 
 
-def _has_lonlat(manifold: Manifold) -> bool:
-    return isinstance(manifold, Sphere | Projective) and manifold.dim == 2
-
-
-def _default_unit(manifold: Manifold, width: int) -> str | None:
+def _default_unit(space: Written, width: int) -> str | None:
     """The unit in which so many numbers of a record are angles; None if they are none."""
-    if isinstance(manifold, Torus) and width in (1, manifold.dim):
+    if space.kind == "angles" and width in (1, space.size):
         return "radians"
-    return "degrees" if _has_lonlat(manifold) and width == 2 else None
+    return "degrees" if space.kind == "lonlat" and width == 2 else None
 
 
 def _unit(name: str) -> str | None:
@@ -256,14 +269,14 @@ def _without_unit(name: str) -> str:
     return _UNIT_IN_NAME.sub("", name.lower()) or name
 
 
-def _readings(manifold: Manifold) -> dict[int, tuple[Aliases, ...]]:
+def _readings(space: Written) -> dict[int, tuple[Aliases, ...]]:
     """Names of the numbers of a point, or of its short form, by how many there are."""
-    if _has_lonlat(manifold):
+    if space.kind == "lonlat":
         return {2: _LONLAT, 3: _XYZ}
-    if isinstance(manifold, Rotations):
+    if space.kind == "quaternion":
         return {4: (*_XYZ, ("w",)), 9: _entries(3)}
-    if isinstance(manifold, SPD):
-        m = manifold.point_shape[0]
+    if space.kind == "symmetric":
+        m = space.size
         upper = tuple(_entry(m, i, j) + _entry(m, j, i) for i in range(m) for j in range(i, m))
         return {m * (m + 1) // 2: upper, m * m: _entries(m)}
     return {}
