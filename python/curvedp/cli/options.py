@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from curvedp.manifolds.reading import ORDERS, UNITS_OF_ANGLES, Reading
-from curvedp.mechanisms.choice import MECHANISMS
 
 __all__ = [
     "ball_options",
@@ -19,8 +18,6 @@ __all__ = [
     "data_options",
     "example",
     "ledger_options",
-    "level_option",
-    "mechanism_option",
     "output_options",
     "reading_of",
     "reading_options",
@@ -41,15 +38,6 @@ def budget_options(command: Command) -> Command:
     ):
         command = option(command)
     return command
-
-
-def mechanism_option(command: Command) -> Command:
-    """The noise to use."""
-    return click.option(
-        "--mechanism",
-        type=click.Choice(list(MECHANISMS)),
-        help="Noise to use instead of the default for the guarantee and the manifold.",
-    )(command)
 
 
 def example(line: str) -> str:
@@ -105,13 +93,6 @@ def center_option(command: Command) -> Command:
         "origin, numbers separated by commas, or a file (npy, npz, csv, parquet, or a release's "
         "json).",
     )(command)
-
-
-def level_option(text: str, default: float | None) -> Callable[[Command], Command]:
-    """The level of confidence, with what it does for the command."""
-    return click.option(
-        "--level", type=float, default=default, show_default=default is not None, help=text
-    )
 
 
 def units_option(command: Command) -> Command:
