@@ -55,7 +55,7 @@ def seen(study, guarantee):
     return np.degrees(np.arcsin(means.value[:, 0]))
 
 
-figure, axes = plt.subplots(1, 3, figsize=(10, 3), sharey=True, layout="constrained")
+figure, axes = plt.subplots(1, 3, figsize=(10, 3), layout="constrained")
 for ax, guarantee in zip(axes, guarantees, strict=True):
     one, other = (seen(study, guarantee) for study in studies)
     grid = np.linspace(*np.quantile(np.r_[one, other], [0.001, 0.999]), 60)
