@@ -8,8 +8,6 @@ from typing import Any
 
 import click
 
-from curvedp.mechanisms.choice import MECHANISMS
-
 __all__ = [
     "ball_options",
     "budget_options",
@@ -18,8 +16,6 @@ __all__ = [
     "data_options",
     "example",
     "ledger_options",
-    "level_option",
-    "mechanism_option",
     "output_options",
     "records_per_unit_option",
     "units_option",
@@ -38,15 +34,6 @@ def budget_options(command: Command) -> Command:
     ):
         command = option(command)
     return command
-
-
-def mechanism_option(command: Command) -> Command:
-    """The noise to use."""
-    return click.option(
-        "--mechanism",
-        type=click.Choice(list(MECHANISMS)),
-        help="Noise to use instead of the default for the guarantee and the manifold.",
-    )(command)
 
 
 def example(line: str) -> str:
@@ -102,13 +89,6 @@ def center_option(command: Command) -> Command:
         "origin, numbers separated by commas, or a file (npy, npz, csv, parquet, or a release's "
         "json).",
     )(command)
-
-
-def level_option(text: str, default: float | None) -> Callable[[Command], Command]:
-    """The level of confidence, with what it does for the command."""
-    return click.option(
-        "--level", type=float, default=default, show_default=default is not None, help=text
-    )
 
 
 def units_option(command: Command) -> Command:
