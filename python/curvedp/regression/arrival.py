@@ -1,4 +1,7 @@
-"""Whether the last steps of a regression are what noise alone makes of them: post-processing."""
+"""Judges whether the last steps of a regression are what noise alone makes of them.
+
+Post-processing.
+"""
 
 from __future__ import annotations
 
