@@ -28,6 +28,9 @@ BOUNDARY_SLACK = _core.BOUNDARY_SLACK
 #: After k steps the radius is within about 1/k of the least.
 _COVERING_STEPS = 2000
 
+#: Letters of a centre that is written with all its digits.
+_TYPED = 100
+
 #: A centre is rounded onto its manifold so often: that settles, or alternates between two points.
 _ROUNDINGS = 4
 
@@ -366,14 +369,15 @@ class Ball:
         return displayed(self, "curvedp.plotting.balls:BallDisplay.from_ball")
 
     def __eq__(self, other: object) -> bool:
-        return self._key() == other._key() if isinstance(other, Ball) else NotImplemented
+        if not isinstance(other, Ball):
+            return NotImplemented
+        same = (type(self), self.manifold, self.radii, self.unit)
+        return same == (type(other), other.manifold, other.radii, other.unit) and np.array_equal(
+            self.center, other.center
+        )
 
     def __hash__(self) -> int:
-        return hash(self._key())
-
-    def _key(self) -> tuple[Any, ...]:
-        center = self.center + 0.0  # -0 is 0
-        return type(self), self.manifold, center.tobytes(), self.radii, self.unit
+        return hash((type(self), self.manifold, self.radii, self.unit))
 
     def __repr__(self) -> str:
         """A text that makes the ball again, where its centre has few numbers."""
@@ -398,11 +402,9 @@ class Ball:
 
     @property
     def _typed_center(self) -> str:
-        """The centre by its name, or by all digits of its numbers, or by its shape."""
-        named = self._named_center
-        if named[0] in "'<":
-            return named
-        return " ".join(repr(self.center.tolist()).split())
+        """The centre by its name, or by all digits of its numbers if that is short."""
+        named, typed = self._named_center, repr(self.center.tolist())
+        return typed if named[0] == "[" and len(typed) <= _TYPED else named
 
     @property
     def _told_center(self) -> str:

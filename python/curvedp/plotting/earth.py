@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,12 @@ __all__ = ["coast_lines", "draw_ground"]
 Array = NDArray[np.float64]
 
 #: Degrees between lines of a grid, and the half-width of view from which each is used.
-_SPACINGS = ((1, 0.0), (2, 0.06), (5, 0.12), (10, 0.3), (30, 0.7))
-_ALONG = np.linspace(-180.0, 180.0, 361)
+_SPACINGS = (
+    *((0.01, 0.0), (0.02, 6e-4), (0.05, 1.2e-3), (0.1, 3e-3), (0.2, 6e-3), (0.5, 0.012)),
+    *((1, 0.03), (2, 0.06), (5, 0.12), (10, 0.3), (30, 0.7)),
+)
+#: Lines on each side of the middle, and points along each.
+_LINES, _ALONG = 30, 361
 
 
 @functools.cache
@@ -50,7 +55,7 @@ def draw_ground(ax: Any, view: Orthographic, extent: float, unit: Unit | None) -
         return
     view.draw_outline(ax, extent)
     step = max(degrees for degrees, least in _SPACINGS if extent >= least)
-    for line in _grid(step):
+    for line in _grid(step, Sphere(2).to_lonlat(view.towards)):
         ax.plot(*view.project(Sphere(2).as_points(line)).T, color="0.86", linewidth=0.6, zorder=1)
     for coast in coast_lines():
         ax.plot(*view.project(coast).T, color="0.55", linewidth=0.7, zorder=1.5)
@@ -58,11 +63,13 @@ def draw_ground(ax: Any, view: Orthographic, extent: float, unit: Unit | None) -
     ax.text(0.01, 0.01, told, fontsize=8, color="0.4", transform=ax.transAxes)
 
 
-def _grid(step: int) -> list[Array]:
-    """Meridians and parallels as longitudes and latitudes in degrees."""
-    half = _ALONG / 2
-    meridians = [np.column_stack([np.full_like(half, lon), half]) for lon in range(-180, 180, step)]
-    parallels = [
-        np.column_stack([_ALONG, np.full_like(_ALONG, lat)]) for lat in range(step - 90, 90, step)
-    ]
-    return meridians + parallels
+def _grid(step: float, middle: Array) -> list[Array]:
+    """Meridians and parallels about a place, as longitudes and latitudes in degrees."""
+    lon, lat = step * np.round(middle / step)[:, None] + step * np.arange(-_LINES, _LINES + 1)
+    lon, lat = np.unique(lon % 360.0), lat[abs(lat) < 90.0]
+    lowest, highest = max(lat[0] - step, -90.0), min(lat[-1] + step, 90.0)
+    along = np.linspace(lowest, highest, _ALONG)
+    reach = min(_LINES * step / max(math.cos(math.radians(float(middle[1]))), 1e-3), 180.0)
+    across = middle[0] + np.linspace(-reach, reach, _ALONG)
+    meridians = [np.column_stack([np.full_like(along, own), along]) for own in lon]
+    return meridians + [np.column_stack([across, np.full_like(across, own)]) for own in lat]
