@@ -51,7 +51,9 @@ def test_reprs_make_balls_again_wherever_they_lie():
     for _ in range(100):
         center = [rng.uniform(-180, 180), rng.uniform(-90, 90)]
         there = cdp.Ball.from_units("earth", "miles", center=center, radius=rng.uniform(1, 5000))
-        hours = cdp.Ball.from_units("clock", "hours", center=rng.uniform(-30, 30), radius=2.0)
+        hours = cdp.Ball.from_units(
+            "clock", "hours", center=round(rng.uniform(-24, 24), 2), radius=2.0
+        )
         bare = plain(there)
         own = cdp.Ball(bare.manifold, center, 0.3, unit=Unit("mine", "leagues", 0.1))
         for ball in (there, hours, bare, own):
