@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 from curvedp._column_names import in_reading_order
@@ -20,7 +19,7 @@ from curvedp.batch.parameters import (
 )
 from curvedp.batch.parquet import all_rows
 from curvedp.batch.protected import release_protected
-from curvedp.batch.run import release_all, run
+from curvedp.batch.run import Threads, Workers, run
 from curvedp.batch.tables import BatchReleases, release_table
 from curvedp.batch.upload import place_of
 from curvedp.domain import Ball, ProductBall, WholeSpace, as_domain
@@ -270,7 +269,7 @@ def release(
         out,
         stage,
         parameters,
-        _runner(on),
+        _workers(on),
         ledger=ledger,
         secret=secret,
         chunk_rows=chunk_rows,
@@ -291,13 +290,13 @@ def _checked(on: Any) -> Any:
     return check_client(on)
 
 
-def _runner(on: Any) -> Callable[..., None]:
-    """The function that releases a job's chunks: in this process or on a cluster."""
+def _workers(on: Any) -> Workers:
+    """Those who do a job's work: threads of this process, or a cluster."""
     if on is None:
-        return release_all
-    from curvedp.batch.cluster import release_on
+        return Threads()
+    from curvedp.batch.cluster import Cluster
 
-    return partial(release_on, on)
+    return Cluster(on)
 
 
 def _release_all_records(
