@@ -116,11 +116,11 @@ class File:
         return bytes(tail[-held:])
 
     def pieces(self, count: int) -> str:
-        """A digest of so many pieces all over the file, at most."""
+        """A digest of about so many pieces all over the file."""
         found = hashlib.sha256()
         with self.open() as file:
             size = file.size()
-            for start in range(0, size, max(_PIECE, -(-size // count))):
+            for start in range(0, size, max(_PIECE, size // count)):
                 file.seek(start)
                 found.update(file.read(min(_PIECE, size - start)))
         return found.hexdigest()

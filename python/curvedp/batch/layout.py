@@ -154,7 +154,7 @@ class Division:
     def _in_order(self, each: Each) -> Layout:
         """The layout of a file whose keys never decrease."""
         own = self.parameters
-        first = next(groups_of(self.source, own.by, None, 0, self.source.rows))
+        first = next(groups_of(self.source, own.by, None, 0, self._ranges[1]))
         if not in_order(first[0].keys):  # seldom found late
             raise OutOfOrder
         bounds, stretches, sizes = [0], [0], Counter[int]()

@@ -69,8 +69,8 @@ def release(
 
     A Parquet file is read chunk by chunk. A chunk holds whole groups, so memory is bounded by
     `chunk_rows` and the largest group, whatever the size of the file and of its row groups. If the
-    keys are not in order, the records are first dealt out to files in the job's folder, one for
-    each chunk, which its owner alone can read and which are deleted at the end. A batch that is cut
+    keys are not in order, the records are first dealt out to files in the job's folder, which its
+    owner alone can read and which are deleted at the end. A batch that is cut
     off, also by kill -9, goes on with ``resume=True``: releases that are stored are kept, the
     others get the noise that they would have got, and the ledger is charged once.
 
@@ -141,11 +141,11 @@ def release(
     stage : path, optional
         The folder of this machine in which a result that goes to a URI is made and kept.
     on : distributed.Client, optional
-        Dask cluster whose workers release the chunks of a file, which they must see under the same
+        Dask cluster whose workers divide and release a file, which they must see under the same
         path. The result is the local one with the same secret, bit for bit. A worker that dies is
         replaced by Dask, and nothing is spent again.
     chunk_rows : int, optional
-        Records in a chunk of a file, at least; by default 524,288, or as many as make 32 MiB.
+        Records in a chunk of a file, about; by default 524,288, or as many as make 32 MiB.
         Results do not depend on it.
     resume : bool
         Go on with a job that was interrupted; begins one if there is none, and does nothing if it

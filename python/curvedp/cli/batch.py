@@ -187,7 +187,7 @@ _WORDS = (
 @click.option(
     "--chunk-rows",
     type=click.IntRange(min=1),
-    help="Records in a chunk, at least; by default 524,288, or as many as make 32 MiB.",
+    help="Records in a chunk, about; by default 524,288, or as many as make 32 MiB.",
 )
 @coverage_option
 @click.option(
