@@ -70,6 +70,11 @@ class Manifold(ABC):
         """The customary reference point, shape point_shape."""
 
     @property
+    def rank(self) -> int:
+        """Dimension of a maximal flat; 1 where every plane through a geodesic may be curved."""
+        return 1
+
+    @property
     def noise_space(self) -> tuple[str, int, float]:
         """The homogeneous space on which isotropic noise is drawn: kind, size, parameter."""
         return self.kernels.noise_space
@@ -230,8 +235,8 @@ class Manifold(ABC):
         Parameters
         ----------
         records : array-like, shape (..., *point_shape), (..., point_size) or (..., short form)
-            Landmarks also as an array of complex numbers, shape (..., k_landmarks), Hermitian and
-            unitary matrices as one of shape (..., m, m).
+            Landmarks also as an array of complex numbers, shape (..., k_landmarks), complex
+            matrices as one of shape (..., m, m).
 
         Returns
         -------
