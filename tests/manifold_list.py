@@ -297,6 +297,6 @@ SMALL = [
 ]
 
 
-def of(cases: list[Case], kind: str) -> list[Case]:
-    """Those whose name begins with `kind`."""
+def of(cases: list[Case], kind: str | tuple[str, ...]) -> list[Case]:
+    """Those whose name begins with `kind`, or with one of several."""
     return [case for case in cases if case.name.startswith(kind)]

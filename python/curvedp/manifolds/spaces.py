@@ -810,3 +810,6 @@ SPACES: tuple[type[Manifold], ...] = (
     Unitary,
     Euclidean,
 )
+
+#: Their names in texts.
+SPACE_NAMES = tuple(next(iter(space._names)) for space in SPACES)
