@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp._validation import FloatArray, as_float_array
-from curvedp.ball_templates import UNITS_OF_ANGLES
 from curvedp.manifolds import Manifold, Projective, Sphere, Torus, as_manifold
+from curvedp.manifolds.reading import UNITS_OF_ANGLES
 
 Angles = Literal["radians", "degrees", "hours"]
 

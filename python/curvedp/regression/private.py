@@ -247,7 +247,8 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
         # functions of noisy vectors on grids of their own: this grid only shortens digits
         grid = design.coarsest_scale
         value = rounded(group.ball, fit.footpoint, fit.velocities, grid, design.v_max)
-        usual = design.deviation_after(fit.length) * math.sqrt(fit.spread)
+        seen = max(fit.excess - 2.0 * fit.excess_deviation, 0.0)
+        usual = design.deviation_after(fit.length, excess=seen) * math.sqrt(fit.spread)
         released = group.release(
             value=value,
             statistic=self.title,
@@ -269,7 +270,7 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
             meat_deviation=fit.meat_deviation,
             remains=fit.remains,
             growth=fit.growth,
-            deviation=design.deviation_after(fit.length, CLIPPED_AT_MOST),
+            deviation=design.deviation_after(fit.length, CLIPPED_AT_MOST, fit.excess),
             doubts=tuple(fit.doubts),
         )
 
