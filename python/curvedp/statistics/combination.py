@@ -85,7 +85,7 @@ class CombinedMean:
             against=_by_release([told.against for told in own]),
             assuming=assuming,
             cost=f"{_by_release([told.cost for told in own])} {self._paid()}",
-            accuracy=accuracy_of(self.expected_error, _ABOUT, self._counted()),
+            accuracy=accuracy_of(f"{self.expected_error:.6g}", _ABOUT, self._counted()),
         )
 
     def report(self) -> str:
