@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import importlib.metadata
 import pkgutil
 import subprocess
 import sys
@@ -59,6 +60,14 @@ def test_importing_curvedp_imports_none_of_its_parts():
     assert not imported & (OPTIONAL | HEAVY | {"numpy", "scipy"})
 
 
+def test_a_mean_brings_no_other_room_of_the_house():
+    imported = modules_after("import curvedp; curvedp.frechet_mean")
+    rooms = {name.split(".")[1] for name in imported if name.startswith("curvedp.")}
+    others = {"batch", "cli", "conformal", "learning", "mail", "published", "regression", "sites"}
+    assert "statistics" in rooms
+    assert not rooms & others
+
+
 def test_no_public_name_needs_an_optional_package_or_a_heavy_one():
     imported = modules_after(
         "import curvedp\nfor name in curvedp.__all__: getattr(curvedp, name)\n"
@@ -82,6 +91,14 @@ def test_every_public_name_is_there_and_listed():
     for name in [*curvedp.__all__, "__version__"]:
         assert getattr(curvedp, name) is not None, name
         assert name in listed
+
+
+def test_the_version_is_known_where_the_package_has_no_metadata():
+    """As in a bundle: a release that is paid for must not fail for want of its own version."""
+    assert curvedp.__version__ == importlib.metadata.version("curvedp")
+    code = "import sys, numpy, curvedp\nsys.modules['importlib.metadata'] = None\n"
+    (found,) = fresh_starts.outputs([code + "print(curvedp.__version__)"])
+    assert found.strip() == curvedp.__version__
 
 
 def test_type_checkers_see_the_same_names():
