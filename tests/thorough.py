@@ -30,7 +30,7 @@ KEPT: dict[str, dict[str, str | None]] = {
     "batch/test_batch_folders.py": {
         "test_a_batch_stopped_anywhere_is_resumed_and_paid_once": "^kill-shuffled-",
         "test_damage_to_a_job_is_an_error_that_says_so": "^(flip first|lost)",
-        "test_damaged_partitions_are_noticed_and_made_anew": "^(flip|lost)-.points",
+        "test_damaged_partitions_are_noticed_and_made_anew": "^(flip|lost)-.rows",
     },
     "batch/test_batch_inputs.py": {
         "test_a_selection_is_honoured_or_refused": (

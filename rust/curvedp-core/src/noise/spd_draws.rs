@@ -274,10 +274,9 @@ fn ln_volume<const N: usize>(l: &[Enclosure<N>]) -> Result<Enclosure<N>, Undecid
 
 #[cfg(test)]
 mod tests {
-    use super::super::steps::tests::{apart, check_all_heights};
+    use super::super::steps::tests::check_all_heights;
     use super::super::{IsotropicNoise, SpdNoise};
     use super::*;
-    use crate::exact::try_decide;
     use crate::manifold::{Hpd, Manifold, SpdAffine};
     use crate::roots::Space;
     use crate::simd::matrices::packed;
@@ -319,7 +318,6 @@ mod tests {
         point(matrices, &coords.collect::<Vec<_>>())
     }
 
-    /// Of large matrices, each of which has many entries, fewer are drawn.
     #[test]
     fn draws_do_not_depend_on_the_words_with_which_they_are_decided() {
         for m in symmetric(&[2, 3, 6]).chain(hermitian(&[2, 3, 5])) {
@@ -330,7 +328,7 @@ mod tests {
                     let step = 2f64.powi(exponent(profile.scale().min(1.0)) - 20);
                     let mut streams = [0; 2].map(|_| Stream::from_key([6; 32], m.m as u64));
                     let mut out = [0; 2].map(|_| vec![0.0; m.dim()]);
-                    for _ in 0..30 / m.m {
+                    for _ in 0..10 {
                         for (i, effort) in [Effort::Steady, Effort::Least].into_iter().enumerate() {
                             noise.draw_on_grid(&base, step, &mut streams[i], effort, &mut out[i]);
                         }
@@ -415,54 +413,54 @@ mod tests {
         }
     }
 
-    /// Distances from the base point of drawn points, and traces of their logarithms less that of the base point's.
-    fn drawn_logs(m: Matrices, profile: Profile) -> [Vec<f64>; 2] {
-        let (manifold, base, noise) = (manifold(m), base(m), noise(m, profile));
-        let mut stream = Stream::from_key([3; 32], m.m as u64);
+    /// Largest distance of two distribution functions times the root of half the number of values.
+    fn apart(mut a: Vec<f64>, mut b: Vec<f64>) -> f64 {
+        a.sort_by(f64::total_cmp);
+        b.sort_by(f64::total_cmp);
+        let n = b.len() as f64;
+        let at = |(k, x): (usize, &f64)| (b.partition_point(|y| y < x) as f64 - k as f64).abs() / n;
+        a.iter().enumerate().map(at).fold(0.0, f64::max) * (n / 2.0).sqrt()
+    }
+
+    /// How far the distances from the base point, and the traces of the logarithm there, are from those of tangent
+    /// vectors that the sampler in doubles draws.
+    fn distance_from_law(m: Matrices, profile: Profile, other: Profile) -> [f64; 2] {
+        let (manifold, base, n) = (manifold(m), base(m), 3000);
+        let (exact, doubles) = (noise(m, profile), noise(m, other));
+        let [mut a, mut b] = [0, 1].map(|i| Stream::from_key([3 + i; 32], m.m as u64));
+        let trace = |coords: &[f64]| -> f64 { m.diagonal().map(|at| coords[at]).sum() };
         let mut origin = vec![0.0; m.dim()];
         manifold.log_origin(crate::rows::Rows::new(&base, base.len()), &mut origin);
-        let logs = (0..1600).map(|_| {
-            let (mut drawn, mut dist) = (vec![0.0; m.dim()], [0.0]);
-            noise.draw_on_grid(&base, 2f64.powi(-30), &mut stream, Effort::Least, &mut drawn);
+        let mut found = [const { Vec::new() }; 4];
+        for _ in 0..n {
+            let mut drawn = vec![0.0; m.dim()];
+            exact.draw_on_grid(&base, 2f64.powi(-30), &mut a, Effort::Least, &mut drawn);
             let at = point(m, &drawn);
             let rows = |x| crate::rows::Rows::new(x, base.len());
+            let mut dist = [0.0];
             manifold.dist(rows(&base), rows(&at), &mut dist);
-            (dist[0], trace(m, &drawn) - trace(m, &origin))
-        });
-        logs.collect::<(Vec<_>, Vec<_>)>().into()
-    }
-
-    fn trace(m: Matrices, coords: &[f64]) -> f64 {
-        m.diagonal().map(|at| coords[at]).sum()
-    }
-
-    /// How far they are from those of tangent vectors that the sampler in doubles draws, of which it takes more: they
-    /// cost less.
-    fn distance_from_law(found: &[Vec<f64>; 2], m: Matrices, profile: Profile) -> [f64; 2] {
-        let noise = noise(m, profile);
-        let mut stream = Stream::from_key([4; 32], m.m as u64);
-        let mut drawn = vec![0.0; m.dim()];
-        let logs = (0..24_000).map(|_| {
-            noise.sample_coords(&mut stream, &mut drawn);
-            (crate::vector::norm(&drawn), trace(m, &drawn))
-        });
-        let (dist, traces) = logs.collect::<(Vec<_>, Vec<_>)>();
-        [apart(found[0].clone(), dist), apart(found[1].clone(), traces)]
+            found[0].push(dist[0]);
+            found[2].push(trace(&drawn) - trace(&origin));
+            doubles.sample_coords(&mut b, &mut drawn);
+            found[1].push(crate::vector::norm(&drawn));
+            found[3].push(trace(&drawn));
+        }
+        let [dist, dist_law, trace, trace_law] = found;
+        [apart(dist, dist_law), apart(trace, trace_law)]
     }
 
     #[test]
     fn points_have_the_law_of_the_sampler_in_doubles() {
         for m in symmetric(&[2, 3, 5]).chain(hermitian(&[2, 3, 4])) {
-            for profile in [0.05, 0.6].map(|scale| laws(m, scale)).concat() {
-                let drawn = drawn_logs(m, profile);
-                let found = distance_from_law(&drawn, m, profile);
-                assert!(found.iter().all(|x| *x < 1.9), "{m:?} {profile:?} {found:?}");
-                let wider = profile.with_scale(1.1 * profile.scale());
-                if matches!(wider, Profile::Gaussian { scale } if scale > 0.5) {
-                    let control = distance_from_law(&drawn, m, wider);
-                    assert!(control[0] > 2.2, "{m:?} {control:?}");
+            for scale in [0.05, 0.6] {
+                for profile in laws(m, scale) {
+                    let found = distance_from_law(m, profile, profile);
+                    assert!(found.iter().all(|x| *x < 1.9), "{m:?} {profile:?} {found:?}");
                 }
             }
+            let profile = Profile::Gaussian { scale: 0.3 };
+            let control = distance_from_law(m, profile, Profile::Gaussian { scale: 0.33 });
+            assert!(control[0] > 2.2, "{m:?} {control:?}");
         }
     }
 
@@ -547,13 +545,8 @@ mod tests {
     fn norms_have_a_table_at_every_scale_that_is_served() {
         for m in (2..=16).map(Matrices::symmetric).chain((2..=16).map(Matrices::hermitian)) {
             let limit = Space::from(m).largest_laplace_scale();
-            // the ends for each order, the others for every second one
-            let (scales, shares) = if m.m.is_multiple_of(2) {
-                ([1e-9, 0.3, 2.0], [1e-9, 0.1, 0.8, 1.0])
-            } else {
-                ([1e-3, 1.0, 2.0], [1e-9, 0.5, 0.95, 1.0])
-            };
-            let gaussian = scales.map(|scale| Profile::Gaussian { scale });
+            let gaussian = [1e-9, 1e-3, 0.3, 1.0, 2.0].map(|scale| Profile::Gaussian { scale });
+            let shares = [1e-9, 0.1, 0.5, 0.8, 0.95, 1.0];
             let laplace = shares.map(|share| Profile::Laplace { scale: share * limit });
             for profile in laplace.into_iter().chain(gaussian) {
                 let density = Proposal::new(m, profile);
@@ -590,7 +583,7 @@ mod tests {
                 let (grid, stream) = (-20, &stream);
                 let point =
                     Point { noise, norm, direction, trace, axes, height, base, grid, stream };
-                assert!(try_decide(&point, Effort::Least).is_ok(), "{m:?} {small}");
+                assert!(point.ask::<32>().is_ok(), "{m:?} {small}");
             }
         }
     }

@@ -532,18 +532,6 @@ pub(super) mod tests {
         (found, f64::from(undecided) / all)
     }
 
-    /// sqrt(nm/(n + m)) sup |F_n - G_m| of two samples (Smirnov).
-    pub(in super::super) fn apart(mut a: Vec<f64>, mut b: Vec<f64>) -> f64 {
-        a.sort_by(f64::total_cmp);
-        b.sort_by(f64::total_cmp);
-        let (n, m) = (a.len() as f64, b.len() as f64);
-        let at = |(k, x): (usize, &f64)| {
-            let below = b.partition_point(|y| y < x) as f64 / m;
-            (below - k as f64 / n).abs().max((below - (k + 1) as f64 / n).abs())
-        };
-        a.iter().enumerate().map(at).fold(0.0, f64::max) * (n * m / (n + m)).sqrt()
-    }
-
     /// All heights at a place in each part of each cell are accepted as the density says. A weight that is below the
     /// density is seen.
     pub(in super::super) fn check_all_heights<D: Density>(mut steps: Steps<D>) {
