@@ -26,13 +26,12 @@ from curvedp._validation import as_choice, as_count
 from curvedp.domain import Ball, ProductBall, WholeSpace, as_domain
 from curvedp.errors import ExistenceError
 from curvedp.manifolds import Manifold
+from curvedp.mechanisms import Way
 from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.privacy import (
-    GDP,
     Guarantee,
     Ledger,
     NoiseSecret,
-    PureDP,
     Unproved,
     compose,
 )
@@ -150,7 +149,7 @@ class Call:
         """The guarantee of the release of each group."""
         return self.guarantee if self.counting is None else self.counting.whole
 
-    def ways(self) -> tuple[PureDP | GDP, ...]:
+    def ways(self) -> tuple[Way, ...]:
         """Guarantees that the statistic's noise may be calibrated to."""
         return self.statistic.ways(self)
 
