@@ -97,3 +97,7 @@ __all__ = [
     "two_sample_test",
     "variance_interval",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
