@@ -16,7 +16,8 @@ from curvedp._html import MOST_ROWS, card
 from curvedp._text import numbers
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
-from curvedp.privacy import GDP, Guarantee, PureDP, Release
+from curvedp.mechanisms import Way
+from curvedp.privacy import Guarantee, Release
 from curvedp.privacy.coverage import Coverage, GroupCoverage
 from curvedp.privacy.disclosed import Disclosed
 from curvedp.privacy.disclosure import Disclosure
@@ -49,14 +50,14 @@ class NoiseLaw:
     Attributes
     ----------
     mechanism : str
-    calibrated_to : PureDP, GDP or None
+    calibrated_to : PureDP, GDP, ApproxDP or None
         As in `Release`.
     guarantee : Guarantee
         Of the release.
     """
 
     mechanism: str
-    calibrated_to: PureDP | GDP | None
+    calibrated_to: Way | None
     guarantee: Guarantee
 
 
