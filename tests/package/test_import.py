@@ -60,6 +60,14 @@ def test_importing_curvedp_imports_none_of_its_parts():
     assert not imported & (OPTIONAL | HEAVY | {"numpy", "scipy"})
 
 
+def test_a_mean_brings_no_other_room_of_the_house():
+    imported = modules_after("import curvedp; curvedp.frechet_mean")
+    rooms = {name.split(".")[1] for name in imported if name.startswith("curvedp.")}
+    others = {"batch", "cli", "conformal", "learning", "mail", "published", "regression", "sites"}
+    assert "statistics" in rooms
+    assert not rooms & others
+
+
 def test_no_public_name_needs_an_optional_package_or_a_heavy_one():
     imported = modules_after(
         "import curvedp\nfor name in curvedp.__all__: getattr(curvedp, name)\n"
@@ -78,10 +86,11 @@ def test_every_module_can_be_the_first():
     assert all(name in own.split() for name, own in zip(names, found, strict=True))
 
 
-@pytest.mark.parametrize("name", [*curvedp.__all__, "__version__"])
-def test_every_public_name_is_there_and_listed(name):
-    assert getattr(curvedp, name) is not None
-    assert name in dir(curvedp)
+def test_every_public_name_is_there_and_listed():
+    listed = dir(curvedp)
+    for name in [*curvedp.__all__, "__version__"]:
+        assert getattr(curvedp, name) is not None, name
+        assert name in listed
 
 
 def test_the_version_is_known_where_the_package_has_no_metadata():

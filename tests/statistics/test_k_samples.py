@@ -237,7 +237,7 @@ CELLS = [
 
 @pytest.mark.parametrize(("law", "dim", "sizes", "spreads", "mu"), CELLS)
 def test_the_level_holds_at_unequal_sizes_and_spreads(law, dim, sizes, spreads, mu) -> None:
-    count = 300
+    count = 150
     found = rejections(
         flat(dim), sizes, mu, lambda rng: spread_of(rng, sizes, spreads, dim, law), count, 7
     )

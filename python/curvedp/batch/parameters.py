@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from curvedp._column_names import in_reading_order
 from curvedp.batch.columns import RecordColumns
 from curvedp.domain import Ball, ProductBall, WholeSpace, as_domain
 from curvedp.errors import BatchError
+from curvedp.manifolds import Manifold
+from curvedp.manifolds.reading import PLAIN, Reading
 from curvedp.mechanisms.choice import MECHANISMS
 from curvedp.privacy import Guarantee, Unproved
 from curvedp.statistics import Statistic
@@ -22,6 +23,7 @@ from curvedp.statistics.call import Call, CoverageOption, Designs
 from curvedp.statistics.counting import check_coverage, counted
 from curvedp.statistics.moments import Moment
 from curvedp.statistics.paid import COUNT_COLUMNS
+from curvedp.unit import Unit
 
 __all__ = [
     "REFUSAL",
@@ -32,6 +34,7 @@ __all__ = [
     "check_columns",
     "check_of_batch",
     "check_units",
+    "columns_of",
     "names_of",
 ]
 
@@ -84,6 +87,8 @@ class BatchParameters:
         The column that names each record's person.
     coverage : bool, "each" or None
         Whether the records inside the ball are counted.
+    reading : Reading
+        How the numbers of points are written.
     """
 
     by: tuple[str, ...]
@@ -92,6 +97,7 @@ class BatchParameters:
     beside: str | None = None
     units: str | None = None
     coverage: CoverageOption = None
+    reading: Reading = PLAIN
 
     @classmethod
     def check(
@@ -110,6 +116,7 @@ class BatchParameters:
         labels: str | None = None,
         units: str | None = None,
         coverage: CoverageOption = None,
+        reading: Reading = PLAIN,
         for_files: bool = False,
     ) -> BatchParameters:
         """The parameters, checked; `for_files` if records come chunk by chunk."""
@@ -117,7 +124,7 @@ class BatchParameters:
         if public_keys is not True:
             raise BatchError(REFUSAL)
         keys, space = names_of(by, "by"), as_domain(ball).manifold
-        columns = in_reading_order(names_of(points, "points"), space)
+        columns, reading = columns_of(points, space, reading)
         beside = check_columns(statistic, keys, columns, covariate, labels, units, records_per_unit)
         if units is not None:
             statistic = statistic.with_units()
@@ -141,7 +148,7 @@ class BatchParameters:
         if isinstance(promise, Unproved):
             raise ValueError(f"a batch releases what is proved, and here {promise.why}")
         check_coverage(call, coverage, is_grouped=True)
-        return cls(keys, columns, call, beside, units, coverage)
+        return cls(keys, columns, call, beside, units, coverage, reading)
 
     def planned(self, sizes: Counter[int]) -> tuple[Call, Designs, str | None]:
         """The call with the share of its count, the designs of all sizes, or why it does not count.
@@ -168,7 +175,10 @@ class BatchParameters:
     def columns(self) -> RecordColumns:
         """The columns that hold the records."""
         space = self.call.manifold
-        return RecordColumns(self.points, space, self.beside, self.units, self.call.statistic)
+        statistic, reading = self.call.statistic, self.reading
+        return RecordColumns(
+            self.points, space, self.beside, self.units, statistic, reading=reading
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionary for JSON; `from_dict` reads it."""
@@ -178,6 +188,7 @@ class BatchParameters:
             "beside": self.beside,
             "units": self.units,
             "coverage": self.coverage,
+            "reading": self.reading.to_dict(),
             "ball": ball_to_dict(self.ball),
             "statistic": self.call.statistic.asked.name(),
             "options": self.call.statistic.options(),
@@ -196,6 +207,7 @@ class BatchParameters:
             beside=data["beside"],
             units=data["units"],
             coverage=data["coverage"],
+            reading=Reading(**data["reading"]),
             call=Call(
                 statistic=statistic_named(data["statistic"]).from_options(data["options"]),
                 balls=(ball_from_dict(data["ball"]),),
@@ -289,6 +301,15 @@ def names_of(given: str | Sequence[str], what: str) -> tuple[str, ...]:
     return names
 
 
+def columns_of(
+    given: str | Sequence[str], manifold: Manifold, reading: Reading
+) -> tuple[tuple[str, ...], Reading]:
+    """Columns of points in the order of a point's numbers, and how these are written."""
+    names = names_of(given, "points")
+    places, rest = reading.of_columns(names, manifold.written)
+    return tuple(names[place] for place in places), rest
+
+
 def ball_to_dict(ball: Ball) -> dict[str, Any]:
     """A ball for JSON."""
     if isinstance(ball, ProductBall):
@@ -300,6 +321,7 @@ def ball_to_dict(ball: Ball) -> dict[str, Any]:
         "manifold": ball.manifold.spec,
         "center": ball.center.ravel().tolist(),
         "radius": ball.radius,
+        "unit": None if ball.unit is None else ball.unit.to_dict(),
     }
 
 
@@ -313,7 +335,8 @@ def ball_from_dict(data: dict[str, Any]) -> Ball:
     if isinstance(space, Product):
         return ProductBall(*map(ball_from_dict, data["factors"]), manifold=space)
     center = np.array(data["center"]).reshape(space.point_shape)
-    ball = Ball(space, center, data["radius"])
+    unit = None if data["unit"] is None else Unit.from_dict(data["unit"])
+    ball = Ball(space, center, data["radius"], unit=unit)
     center.flags.writeable = False
     ball._center = center
     return ball

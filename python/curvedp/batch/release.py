@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
-from curvedp._column_names import in_reading_order
 from curvedp._guard import quiet
 from curvedp.batch.columns import RecordColumns, as_table
 from curvedp.batch.files import is_files, location_of
@@ -16,15 +14,16 @@ from curvedp.batch.parameters import (
     BatchParameters,
     check_beside,
     check_units,
-    names_of,
+    columns_of,
 )
 from curvedp.batch.parquet import all_rows
 from curvedp.batch.protected import release_protected
-from curvedp.batch.run import release_all, run
+from curvedp.batch.run import Threads, Workers, run
 from curvedp.batch.tables import BatchReleases, release_table
 from curvedp.batch.upload import place_of
 from curvedp.domain import Ball, ProductBall, WholeSpace, as_domain
 from curvedp.errors import BatchError
+from curvedp.manifolds.reading import Reading
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
 from curvedp.privacy.base import adds_or_removes
 from curvedp.statistics import Mean, Statistic
@@ -56,6 +55,9 @@ def release(
     covariate: str | None = None,
     labels: str | None = None,
     units: str | None = None,
+    order: str | None = None,
+    scalar_first: bool | None = None,
+    angle_units: str | None = None,
     ledger: Ledger | None = None,
     secret: NoiseSecret | _PathLike | None = None,
     out: _PathLike | None = None,
@@ -70,8 +72,8 @@ def release(
 
     A Parquet file is read chunk by chunk. A chunk holds whole groups, so memory is bounded by
     `chunk_rows` and the largest group, whatever the size of the file and of its row groups. If the
-    keys are not in order, the records are first dealt out to files in the job's folder, one for
-    each chunk, which its owner alone can read and which are deleted at the end. A batch that is cut
+    keys are not in order, the records are first dealt out to files in the job's folder, which its
+    owner alone can read and which are deleted at the end. A batch that is cut
     off, also by kill -9, goes on with ``resume=True``: releases that are stored are kept, the
     others get the noise that they would have got, and the ledger is charged once.
 
@@ -127,6 +129,9 @@ def release(
         The column that names each record's person, of a type that keys may have; instead of
         `records_per_unit`. All records of a person in a group count as one, their mean, and are
         protected together. The numbers of persons are public, those of their records are not.
+    order, scalar_first, angle_units : optional
+        How the numbers of points are written: see `Manifold.as_points`. Columns whose names say
+        what they hold are read by these; names that contradict the keywords are refused.
     ledger : Ledger, optional
         Budget to spend from, before any noise is drawn; with a path if a job may be resumed.
     secret : NoiseSecret or path, optional
@@ -142,11 +147,11 @@ def release(
     stage : path, optional
         The folder of this machine in which a result that goes to a URI is made and kept.
     on : distributed.Client, optional
-        Dask cluster whose workers release the chunks of a file, which they must see under the same
+        Dask cluster whose workers divide and release a file, which they must see under the same
         path. The result is the local one with the same secret, bit for bit. A worker that dies is
         replaced by Dask, and nothing is spent again.
     chunk_rows : int, optional
-        Records in a chunk of a file, at least; by default 524,288, or as many as make 32 MiB.
+        Records in a chunk of a file, about; by default 524,288, or as many as make 32 MiB.
         Results do not depend on it.
     resume : bool
         Go on with a job that was interrupted; begins one if there is none, and does nothing if it
@@ -190,6 +195,7 @@ def release(
     ([200, 200, 200], ['value', 'within', 'unclipped'])
     """
     is_file = is_files(source)
+    reading = Reading(order, scalar_first, angle_units)
     if adds_or_removes(guarantee):
         return release_protected(
             check_statistic(statistic),
@@ -207,6 +213,7 @@ def release(
             ledger=ledger,
             progress=progress,
             coverage=coverage,
+            reading=reading,
             out=out,
             refused={
                 "public_keys": public_keys,
@@ -234,6 +241,7 @@ def release(
         "covariate": covariate,
         "labels": labels,
         "units": units,
+        "reading": reading,
     }
     if by is None:
         return _release_all_records(
@@ -270,7 +278,7 @@ def release(
         out,
         stage,
         parameters,
-        _runner(on),
+        _workers(on),
         ledger=ledger,
         secret=secret,
         chunk_rows=chunk_rows,
@@ -291,13 +299,13 @@ def _checked(on: Any) -> Any:
     return check_client(on)
 
 
-def _runner(on: Any) -> Callable[..., None]:
-    """The function that releases a job's chunks: in this process or on a cluster."""
+def _workers(on: Any) -> Workers:
+    """Those who do a job's work: threads of this process, or a cluster."""
     if on is None:
-        return release_all
-    from curvedp.batch.cluster import release_on
+        return Threads()
+    from curvedp.batch.cluster import Cluster
 
-    return partial(release_on, on)
+    return Cluster(on)
 
 
 def _release_all_records(
@@ -312,6 +320,7 @@ def _release_all_records(
     covariate: str | None,
     labels: str | None,
     units: str | None,
+    reading: Reading,
     ledger: Ledger | None,
     secret: NoiseSecret | _PathLike | None,
     chunk_rows: int | None,
@@ -322,9 +331,9 @@ def _release_all_records(
     beside = check_beside(check_statistic(statistic), covariate, labels)
     ball = as_domain(ball)
     space = ball.manifold
-    names = in_reading_order(names_of(points, "points"), space)
+    names, reading = columns_of(points, space, reading)
     check_units(units, records_per_unit)
-    columns = RecordColumns(names, space, beside, units, statistic)
+    columns = RecordColumns(names, space, beside, units, statistic, reading=reading)
     is_file = is_files(source)
     in_one_ball = not isinstance(ball, (ProductBall, WholeSpace))
     if is_file and type(statistic) is Mean and units is None and in_one_ball:
@@ -333,7 +342,7 @@ def _release_all_records(
                 "the mean of all records of a file has fresh noise, which no secret gives again"
             )
         return release_mean_of_file(
-            PointsOfFile.of(source, names, ball),
+            PointsOfFile.of(source, names, ball, reading),
             Call(
                 statistic=statistic,
                 balls=(ball,),

@@ -20,6 +20,8 @@ from curvedp.cli.options import (
     budget_options,
     coverage_option,
     ledger_options,
+    reading_of,
+    reading_options,
     relation_options,
     units_option,
 )
@@ -65,6 +67,7 @@ _STATISTICS = {"mean": Mean} | {
 @budget_options
 @field_options(_STATISTICS)
 @units_option
+@reading_options
 @relation_options
 @click.option(
     "--keys",
@@ -113,7 +116,7 @@ _STATISTICS = {"mean": Mean} | {
 @click.option(
     "--chunk-rows",
     type=click.IntRange(min=1),
-    help="Records in a chunk, at least; by default 524,288, or as many as make 32 MiB.",
+    help="Records in a chunk, about; by default 524,288, or as many as make 32 MiB.",
 )
 @coverage_option
 @click.option(
@@ -149,6 +152,9 @@ def batch(
     rho: float | None,
     mu: float | None,
     units: str | None,
+    order: str | None,
+    scalar_first: bool | None,
+    angle_units: str | None,
     neighbours: Neighbours,
     n_guess: int | None,
     keys: Path | None,
@@ -192,7 +198,7 @@ def batch(
         from curvedp.batch.parameters import REFUSAL, BatchParameters
         from curvedp.batch.parquet import Source, all_rows
         from curvedp.batch.release import release
-        from curvedp.batch.run import release_all, run
+        from curvedp.batch.run import run
         from curvedp.batch.tables import BatchReleases
         from curvedp.batch.upload import place_of
     except MissingExtraError as error:
@@ -222,6 +228,11 @@ def batch(
         "units": units,
         "coverage": "each" if coverage_each else coverage,
     }
+    written: dict[str, Any] = {
+        "order": order,
+        "scalar_first": scalar_first,
+        "angle_units": angle_units,
+    }
     if protected:
         _refuse_with_protected_keys(
             dry_run=dry_run, log=log, workers=workers, scheduler=scheduler, stage=stage
@@ -231,6 +242,7 @@ def batch(
                 own,
                 source,
                 **common,
+                **written,
                 keys=None if keys is None else all_rows(keys, common["by"]),
                 n_guess=n_guess,
                 out=out,
@@ -241,7 +253,7 @@ def batch(
             )
         _print_done(console, found, out)
         return
-    parameters = BatchParameters.check(own, **common)
+    parameters = BatchParameters.check(own, **common, reading=reading_of(written))
     if dry_run:
         # a ledger that does not exist yet is not created by a dry run
         existing = ledger if ledger is not None and ledger.exists() else None
@@ -255,14 +267,14 @@ def batch(
         _logged(log, log_json),
         open_ledger(ledger, ledger_budget, ledger_data, ledger_unit) as book,
         _bar() as report,
-        _release_on(workers, scheduler, release_all) as release_chunks,
+        _workers_of(workers, scheduler) as done_by,
     ):
         described = run(
             source,
             out,
             stage,
             parameters,
-            release_chunks,
+            done_by,
             ledger=book,
             secret=secret,
             chunk_rows=chunk_rows,
@@ -339,16 +351,16 @@ def _bar() -> Iterator[Callable[[int, int], None]]:
 
 
 @contextlib.contextmanager
-def _release_on(
-    workers: int | None, scheduler: str | None, local: Callable[..., None]
-) -> Iterator[Callable[..., None]]:
-    """The function that releases chunks: in this process or on a Dask cluster."""
+def _workers_of(workers: int | None, scheduler: str | None) -> Iterator[Any]:
+    """Those who do the work: threads of this process, or a Dask cluster."""
     if workers is None and scheduler is None:
-        yield local
+        from curvedp.batch.run import Threads
+
+        yield Threads()
         return
     try:
-        from curvedp.batch.cluster import cluster_of, release_on
+        from curvedp.batch.cluster import Cluster, cluster_of
     except MissingExtraError as error:
         raise click.UsageError(str(error)) from error
     with cluster_of(workers, scheduler) as client:
-        yield lambda job, report: release_on(client, job, report)
+        yield Cluster(client)

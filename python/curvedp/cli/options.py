@@ -8,6 +8,9 @@ from typing import Any
 
 import click
 
+from curvedp.manifolds.reading import ORDERS, UNITS_OF_ANGLES, Reading
+from curvedp.manifolds.spaces import SPACE_NAMES
+
 __all__ = [
     "ball_options",
     "budget_options",
@@ -17,6 +20,8 @@ __all__ = [
     "example",
     "ledger_options",
     "output_options",
+    "reading_of",
+    "reading_options",
     "records_per_unit_option",
     "units_option",
 ]
@@ -72,8 +77,8 @@ def ball_options(command: Command) -> Command:
             "--manifold",
             required=True,
             metavar="SPEC",
-            help="spd:3, spd:3:log-euclidean, correlation:5, sphere:2, rotations:3, projective:2, "
-            "torus:2, grassmann:5:2, so:4, hyperboloid:2, kendall:10, euclidean:3.",
+            help="Name and size, as in spd:3, spd:3:log-euclidean, sphere:2, grassmann:5:2, "
+            f"'rotations:3 x euclidean:3': {', '.join(SPACE_NAMES)}.",
         ),
     ):
         command = option(command)
@@ -123,11 +128,47 @@ def relation_options(command: Command) -> Command:
     return command
 
 
+def reading_options(command: Command) -> Command:
+    """Options for the way in which the numbers of points are written."""
+    for option in (
+        click.option(
+            "--angle-units",
+            type=click.Choice(list(UNITS_OF_ANGLES)),
+            help="Of longitude and latitude, degrees by default, and of angles on a torus, radians "
+            "by default.",
+        ),
+        click.option(
+            "--scalar-first/--scalar-last",
+            default=None,
+            help="Of quaternions: w x y z, or by default x y z w.",
+        ),
+        click.option(
+            "--order",
+            type=click.Choice(list(ORDERS)),
+            help="Of the six numbers of a diffusion tensor, as these programs write them: fsl (by "
+            "default) xx xy xz yy yz zz, dipy xx xy yy xz yz zz, mrtrix xx yy zz xy xz yz.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def reading_of(options: dict[str, Any]) -> Reading:
+    """Order and unit of the numbers of points, from the options."""
+    return Reading(options["order"], options["scalar_first"], options["angle_units"])
+
+
 def data_options(command: Command) -> Command:
     """Options for the place of the records in their file."""
     for option in (
         units_option,
         relation_options,
+        click.option(
+            "--mask",
+            type=click.Path(dir_okay=False, exists=True, path_type=Path),
+            help="File (npy) with the public mask of a volume, whose voxels are the records.",
+        ),
+        reading_options,
         click.option(
             "--header/--no-header",
             default=True,

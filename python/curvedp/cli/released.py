@@ -12,9 +12,10 @@ from rich.console import Console
 
 import curvedp
 from curvedp.cli.csv_files import Dialect
+from curvedp.cli.options import reading_of
 from curvedp.cli.output import ReleaseFile, kept_in
 from curvedp.cli.parameters import LEDGER_OPTIONS, open_ledger, parse_ball, parse_guarantee
-from curvedp.cli.tables import FileError, as_points, read_labels, read_table
+from curvedp.cli.tables import FileError, as_points, read_labels, read_mask, read_table
 from curvedp.domain import Ball
 from curvedp.privacy.base import with_relation
 from curvedp.statistics import Statistic
@@ -140,9 +141,17 @@ def read_points(data: Path, options: dict[str, Any], ball: Ball) -> Array:
     """The records of a file."""
     columns = options["columns"]
     chosen = None if columns is None else [name.strip() for name in columns.split(",")]
-    space = ball.manifold
-    table = read_table(data, space, key=options["key"], columns=chosen, dialect=_dialect(options))
-    return as_points(table, ball.manifold, str(data))
+    space, mask = ball.manifold, options["mask"]
+    table = read_table(
+        data,
+        space,
+        key=options["key"],
+        columns=chosen,
+        dialect=_dialect(options),
+        reading=reading_of(options).check(space.written),
+        mask=None if mask is None else read_mask(mask),
+    )
+    return as_points(table, space, str(data))
 
 
 def read_text_labels(data: Path, name: str, options: dict[str, Any]) -> Any:

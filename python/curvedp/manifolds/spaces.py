@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from curvedp._validation import FloatArray, as_choice, as_count, as_negative, as_positive
 from curvedp.manifolds.base import Equation, Manifold
+from curvedp.manifolds.reading import PLAIN, Reading, Written
 
 #: Largest dimension or number of landmarks.
 MAX_SIZE = 1_000_000
@@ -57,6 +58,10 @@ class Euclidean(Manifold):
         super().__init__("euclidean", size, 0.0, (size,))
 
     @property
+    def rank(self) -> int:
+        return self.dim
+
+    @property
     def spec(self) -> str:
         return f"euclidean:{self.dim}"
 
@@ -68,6 +73,10 @@ class Euclidean(Manifold):
 
 class _LonLat(Manifold):
     """A space whose points in R^3 have longitude and latitude."""
+
+    @property
+    def written(self) -> Written:
+        return Written(self.spec, "lonlat" if self.dim == 2 else "")
 
     def to_lonlat(self, points: ArrayLike) -> FloatArray:
         """Longitude and latitude in degrees of points of a 2-sphere, which `as_points` reads.
@@ -184,9 +193,17 @@ class SPD(Manifold):
         super().__init__(kind, self.m, 0.0, (self.m, self.m))
 
     @property
+    def rank(self) -> int:
+        return self.m if self.metric == "affine-invariant" else self.dim
+
+    @property
     def spec(self) -> str:
         suffix = "" if self.metric == "affine-invariant" else f":{self.metric}"
         return f"spd:{self.m}{suffix}"
+
+    @property
+    def written(self) -> Written:
+        return Written(self.spec, "symmetric", self.m)
 
     @property
     def origin(self) -> FloatArray:
@@ -224,11 +241,11 @@ class _ComplexMatrices(Manifold):
         matrices: NDArray[np.complex128] = pairs.view(np.complex128)[..., 0]
         return matrices
 
-    def _numbers(self, value: Any, name: str) -> FloatArray:
+    def _numbers(self, value: Any, name: str, reading: Reading = PLAIN) -> FloatArray:
         # only an array may be complex: the dtype of a list depends on its entries
         if isinstance(value, np.ndarray) and value.dtype.kind == "c":
             return _complex_parts(value)
-        numbers = super()._numbers(value, name)
+        numbers = super()._numbers(value, name, reading)
         m = self.point_shape[0]
         if numbers.shape[-2:] == (m, m) and numbers.shape[-3:] != self.point_shape:
             raise ValueError(
@@ -268,6 +285,10 @@ class HPD(_ComplexMatrices):
         super().__init__("hpd", self.m, 0.0, (self.m, self.m, 2))
 
     @property
+    def rank(self) -> int:
+        return self.m
+
+    @property
     def spec(self) -> str:
         return f"hpd:{self.m}"
 
@@ -302,6 +323,10 @@ class Correlation(Manifold):
     def __init__(self, m: int) -> None:
         self.m = as_count(m, "m", least=2, most=1000)
         super().__init__("correlation", self.m, 0.0, (self.m, self.m))
+
+    @property
+    def rank(self) -> int:
+        return self.dim
 
     @property
     def spec(self) -> str:
@@ -438,11 +463,11 @@ class KendallPlanar(Manifold):
     def _random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
         return self.project(rng.standard_normal((count, self.k_landmarks, 2)))
 
-    def _numbers(self, value: Any, name: str) -> FloatArray:
+    def _numbers(self, value: Any, name: str, reading: Reading = PLAIN) -> FloatArray:
         # only an array may be complex: the dtype of a list depends on its entries
         if isinstance(value, np.ndarray) and value.dtype.kind == "c":
             return _complex_parts(value)
-        return super()._numbers(value, name)
+        return super()._numbers(value, name, reading)
 
 
 class Rotations(Manifold):
@@ -478,13 +503,17 @@ class Rotations(Manifold):
         return "rotations:3"
 
     @property
+    def written(self) -> Written:
+        return Written(self.spec, "quaternion")
+
+    @property
     def origin(self) -> FloatArray:
         """The identity matrix."""
         return np.eye(3)
 
-    def _numbers(self, value: Any, name: str) -> FloatArray:
+    def _numbers(self, value: Any, name: str, reading: Reading = PLAIN) -> FloatArray:
         as_quat = getattr(value, "as_quat", None)  # SciPy's Rotation
-        return super()._numbers(value if as_quat is None else as_quat(), name)
+        return super()._numbers(value if as_quat is None else as_quat(), name, reading)
 
     def _noise_dists(
         self, point: ArrayLike, center: ArrayLike, reach: float
@@ -568,12 +597,20 @@ class Torus(Manifold):
         super().__init__("torus", size, 0.0, (size,))
 
     @property
+    def rank(self) -> int:
+        return self.dim
+
+    @property
     def spec(self) -> str:
         return f"torus:{self.dim}"
 
     @property
     def _has_hadamard_frame(self) -> bool:
         return True
+
+    @property
+    def written(self) -> Written:
+        return Written(self.spec, "angles", self.dim)
 
     @property
     def origin(self) -> FloatArray:
@@ -625,6 +662,10 @@ class Grassmann(Manifold):
         super().__init__("grassmann", self.n, float(self.k), (self.n, self.k))
 
     @property
+    def rank(self) -> int:
+        return min(self.k, self.n - self.k)
+
+    @property
     def spec(self) -> str:
         return f"grassmann:{self.n}:{self.k}"
 
@@ -636,8 +677,8 @@ class Grassmann(Manifold):
     def _random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
         return self.project(rng.standard_normal((count, self.n, self.k)))
 
-    def _numbers(self, value: Any, name: str) -> FloatArray:
-        array = super()._numbers(value, name)
+    def _numbers(self, value: Any, name: str, reading: Reading = PLAIN) -> FloatArray:
+        array = super()._numbers(value, name, reading)
         if array.shape[-2:] == (self.n, self.n):  # projectors
             array = array.reshape(*array.shape[:-2], self.n * self.n)
         return array
@@ -674,6 +715,10 @@ class SpecialOrthogonal(Manifold):
     def __init__(self, n: int) -> None:
         self.n = as_count(n, "n", least=2, most=MOST_TURNED)
         super().__init__("so", self.n, 0.0, (self.n, self.n))
+
+    @property
+    def rank(self) -> int:
+        return self.n // 2
 
     @property
     def spec(self) -> str:
@@ -720,6 +765,10 @@ class Unitary(_ComplexMatrices):
     def __init__(self, n: int) -> None:
         self.n = as_count(n, "n", most=MOST_UNITARY)
         super().__init__("unitary", self.n, 0.0, (self.n, self.n, 2))
+
+    @property
+    def rank(self) -> int:
+        return self.n
 
     @property
     def spec(self) -> str:
@@ -778,3 +827,6 @@ SPACES: tuple[type[Manifold], ...] = (
     Unitary,
     Euclidean,
 )
+
+#: Their names in texts.
+SPACE_NAMES = tuple(next(iter(space._names)) for space in SPACES)
