@@ -14,6 +14,7 @@ __all__ = [
     "ROUND_BOUND",
     "SCALE_BINS",
     "STEPS_PER_SCALE",
+    "Bingham",
     "Chains",
     "Descent",
     "ExcessDiameter",
@@ -422,6 +423,13 @@ class Stream:
     def uniform(self, out: _Array) -> None: ...
     def exponential(self, out: _Array) -> None: ...
     def add_discrete_laplace(self, rate: float, counts: _Index, out: _Array) -> None: ...
+
+@final
+class Bingham:
+    def __new__(
+        cls, score: NDArray[np.int64], exponent: int, rate: float, vectors: _Array
+    ) -> Bingham: ...
+    def sample(self, stream: Stream, out: _Array) -> None: ...
 
 @final
 class GridQuantile:

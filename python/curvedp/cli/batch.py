@@ -44,7 +44,7 @@ __all__ = ["batch"]
 _WORDS = (
     *("mean", "variance", "adaptive", "region", "interval"),
     *("fourth-moment", "covariance", "hessian", "median", "kng", "regression"),
-    *("quantile", "trend", "k-means", "logistic"),
+    *("quantile", "trend", "k-means", "logistic", "components"),
 )
 
 
@@ -119,6 +119,7 @@ _WORDS = (
 )
 @click.option("--n-clusters", type=int, help="Of k-means: number of clusters of each group.")
 @click.option("--n-rounds", type=int, help="Of k-means: rounds after the first centres.")
+@click.option("--n-components", type=int, help="Of principal components: their number.")
 @click.option("--labels", metavar="NAME", help="Of a logistic regression: column of the labels.")
 @click.option(
     "--classes",
@@ -237,6 +238,7 @@ def batch(
     covariate: str | None,
     n_clusters: int | None,
     n_rounds: int | None,
+    n_components: int | None,
     labels: str | None,
     classes: str | None,
     n_steps: int | None,
@@ -312,6 +314,7 @@ def batch(
         step=step,
         n_clusters=n_clusters,
         n_rounds=n_rounds,
+        n_components=n_components,
         classes=_classes(classes, source, labels),
         n_steps=n_steps,
     )
