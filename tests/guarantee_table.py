@@ -17,6 +17,7 @@ import numpy as np
 
 import curvedp as cdp
 from curvedp.conformal import ball_mesh, density, knn_graph, laplacian
+from curvedp.manifolds.spaces import SPD_METRICS
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -614,6 +615,43 @@ def long_table() -> str:
     return _markdown(head, rows)
 
 
+def comparison() -> str:
+    """The README's table beside other libraries; kinds and metrics are counted."""
+    spaces = [
+        space
+        for name in cdp.__all__
+        if isinstance(space := getattr(cdp, name), type) and issubclass(space, cdp.Manifold)
+    ]
+    whole = (cdp.Manifold, cdp.Product, *cdp.Product.__subclasses__())
+    kinds = sum(space not in whole for space in spaces)
+    head = ["", "curvedp", "geomstats", "pyriemann", "OpenDP", "diffprivlib"]
+    here = f"{kinds} kinds and their products, SPD with {len(SPD_METRICS)} metrics"
+    rows = [
+        ["manifolds", here, "many more", "SPD, HPD, many metrics", NONE, NONE],
+        ["private statistics on manifolds", "yes", NONE, NONE, NONE, NONE],
+        ["private counts, tables, models", NONE, NONE, NONE, "yes", "yes"],
+        ["guarantees", "ε, (ε, δ), zCDP, GDP", NONE, NONE, "ε, (ε, δ), zCDP, Rényi", "ε, (ε, δ)"],
+        [
+            "neighbours differ by",
+            "one record that is replaced; without a ball also one that is added or removed",
+            NONE,
+            NONE,
+            "one record that is added, removed or, as you ask, replaced",
+            "one record, replaced in means, added or removed in histograms",
+        ],
+        ["budget", "`Ledger`, by object", NONE, NONE, "odometers, filters", "accountant"],
+        [
+            "exact floating-point samplers",
+            "yes, of the values of a public grid",
+            NONE,
+            NONE,
+            "yes",
+            "in part",
+        ],
+    ]
+    return _markdown(head, rows)
+
+
 def _statistic(row: Row, folder: str = "") -> str:
     if not row.statistic:
         return ""
@@ -635,6 +673,7 @@ def _between(text: str, name: str, table: str) -> str:
 #: Page, marker and text of each table.
 PLACES: tuple[tuple[Path, str, Callable[[], str]], ...] = (
     (ROOT / "README.md", "guarantees", lambda: short_table("docs/")),
+    (ROOT / "README.md", "comparison", comparison),
     (ROOT / "docs" / "guarantees.md", "guarantees", short_table),
     (ROOT / "docs" / "guarantees.md", "proofs and audits", long_table),
 )

@@ -180,9 +180,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOME:
         value = getattr(import_module(f"curvedp.{_HOME[name]}"), name)
     elif name == "__version__":
-        from importlib.metadata import version
-
-        value = version("curvedp")
+        value = import_module("curvedp._core").VERSION
     else:
         raise AttributeError(f"module 'curvedp' has no attribute {name!r}")
     globals()[name] = value

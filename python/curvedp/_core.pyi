@@ -14,6 +14,7 @@ __all__ = [
     "ROUND_BOUND",
     "SCALE_BINS",
     "STEPS_PER_SCALE",
+    "VERSION",
     "Bingham",
     "Chains",
     "Descent",
@@ -78,6 +79,7 @@ _Index = NDArray[np.int64]
 _Share = tuple[bool, float]
 
 BIAS: float
+VERSION: str
 BOUNDARY_SLACK: float
 COUNT_UNIT: int
 EXPECTED_SHRINKAGE: tuple[float, float]

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from curvedp._validation import as_finite
+from curvedp.manifolds.reading import UNITS_OF_ANGLES
 
 #: Mean radius of the Earth in km (International Union of Geodesy and Geophysics, Moritz 2000).
 _EARTH = 6371.0088
@@ -51,10 +52,6 @@ class Template:
 
 
 _DEGREE = math.pi / 180
-#: Units of angles, in radians.
-UNITS_OF_ANGLES: Mapping[str, float] = MappingProxyType(
-    {"radians": 1.0, "degrees": _DEGREE, "hours": math.pi / 12}
-)
 _Value = TypeVar("_Value")
 
 #: The templates by the name of their field.

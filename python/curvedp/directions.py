@@ -24,9 +24,9 @@ from numpy.typing import ArrayLike, NDArray
 from curvedp._guard import quiet
 from curvedp._html import card
 from curvedp._validation import FloatArray, as_float_array, as_probability
-from curvedp.ball_templates import UNITS_OF_ANGLES
 from curvedp.domain import Ball
 from curvedp.manifolds import Euclidean, Manifold, Projective, Sphere, Torus, as_manifold
+from curvedp.manifolds.reading import UNITS_OF_ANGLES
 from curvedp.privacy import Guarantee, Release
 from curvedp.privacy.base import adds_or_removes
 from curvedp.privacy.of_parts import report_of_parts

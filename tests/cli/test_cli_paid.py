@@ -193,7 +193,7 @@ def test_a_release_that_cannot_be_stored_or_shown_is_rescued(tmp_path, monkeypat
 def test_a_report_that_cannot_be_shown_says_where_the_release_is(tmp_path, monkeypatch):
     data, out = save(tmp_path, "a.npy", make_tensors()), tmp_path / "release.json"
     full = ERRORS["full disk"][0]
-    monkeypatch.setattr("curvedp.cli.statistics._report", raising(full))
+    monkeypatch.setattr("curvedp.cli.released.report_of", raising(full))
     result = mean(data, out)
     assert result.exit_code == 5
     assert f"the release is kept in {out}" in result.stderr

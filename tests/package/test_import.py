@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import importlib.metadata
 import pkgutil
 import subprocess
 import sys
@@ -81,6 +82,14 @@ def test_every_module_can_be_the_first():
 def test_every_public_name_is_there_and_listed(name):
     assert getattr(curvedp, name) is not None
     assert name in dir(curvedp)
+
+
+def test_the_version_is_known_where_the_package_has_no_metadata():
+    """As in a bundle: a release that is paid for must not fail for want of its own version."""
+    assert curvedp.__version__ == importlib.metadata.version("curvedp")
+    code = "import sys, numpy, curvedp\nsys.modules['importlib.metadata'] = None\n"
+    (found,) = fresh_starts.outputs([code + "print(curvedp.__version__)"])
+    assert found.strip() == curvedp.__version__
 
 
 def test_type_checkers_see_the_same_names():

@@ -121,6 +121,9 @@ def test_the_effect_of_a_change_is_that_of_moving_the_geodesic(space, q):
         expected = np.einsum("aij,bij->ab", blocks, blocks)
         np.testing.assert_allclose(effects, expected, rtol=2e-4, atol=1e-8)
         assert gram.shape == (size, dim)
+        fields = np.linalg.solve(metric.whitening, contributions.T)
+        leverage = float(np.sum(fields * gram)) / dim
+        assert metric.leverage(t) == pytest.approx(leverage, rel=2e-4)
     # noise of deviation 1 moves predictions by tr G^-1 D, mean square over the covariates
     nodes, weights = law.nodes
     mean = weights @ np.trace(metric.effect(nodes), axis1=-2, axis2=-1)

@@ -20,6 +20,7 @@ from curvedp._text import listed
 from curvedp._validation import FloatArray, number_of, of_cell
 from curvedp.errors import BatchError
 from curvedp.manifolds import Manifold
+from curvedp.manifolds.reading import PLAIN, Reading
 from curvedp.statistics.grouping import Names, Offsets
 from curvedp.statistics.statistic import Statistic
 
@@ -287,6 +288,8 @@ class RecordColumns:
         A column that names each record's person.
     is_public : bool
         False where who is there is protected, so that no label raises.
+    reading : Reading
+        How the numbers of points are written.
     """
 
     points: tuple[str, ...]
@@ -295,6 +298,7 @@ class RecordColumns:
     units: str | None = None
     statistic: Statistic[Any] | None = None
     is_public: bool = True
+    reading: Reading = PLAIN
 
     @property
     def names(self) -> list[str]:
@@ -331,11 +335,7 @@ class RecordColumns:
             For a missing column, a type that holds no real numbers, or points of another shape.
         """
         select(table.schema, self.names)
-        width = self.manifold.point_size if len(self.points) == 1 else 1
-        columns = [
-            column_numbers(table.column(name), name, self.manifold, width) for name in self.points
-        ]
-        rows = columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1)
+        rows = self._numbers(table)
         rows = _as_points(rows, self.manifold, ", ".join(map(repr, self.points)))
         if self.beside is not None:
             own = self._read_beside(table.column(self.beside))
@@ -344,6 +344,16 @@ class RecordColumns:
             hashes = unit_hashes(table, self.units).view(np.float64)
             rows = np.concatenate([rows, hashes[:, None]], axis=1)
         return np.ascontiguousarray(rows)
+
+    def _numbers(self, table: Table) -> FloatArray:
+        """Points, or their short forms, one row each."""
+        space = self.manifold
+        if len(self.points) == 1:
+            (name,) = self.points
+            column = table.column(name)
+            return column_numbers(column, name, space, space.point_size, self.reading)
+        columns = [column_numbers(table.column(name), name, space) for name in self.points]
+        return self.reading.of_rows(np.concatenate(columns, axis=1), space.written)
 
     def _read_beside(self, column: Any) -> FloatArray:
         """Number beside the point of each record."""
@@ -361,7 +371,9 @@ class RecordColumns:
         return numbers[:, 0]
 
 
-def column_numbers(column: Any, name: str, manifold: Manifold, width: int = 1) -> FloatArray:
+def column_numbers(
+    column: Any, name: str, manifold: Manifold, width: int = 1, reading: Reading = PLAIN
+) -> FloatArray:
     """A column as (n, k) floats; what is missing is NaN.
 
     Where the lengths of lists may differ, each list is a point of the manifold or its short form by
@@ -385,7 +397,7 @@ def column_numbers(column: Any, name: str, manifold: Manifold, width: int = 1) -
     if pa.types.is_null(kind):
         return np.full((len(array), width), np.nan)
     if _varies(kind):
-        return _points_of_lists(array, name, manifold)
+        return _points_of_lists(array, name, manifold, reading)
     width = 1
     values, missing = array, None
     if pa.types.is_fixed_size_list(kind):
@@ -406,7 +418,7 @@ def column_numbers(column: Any, name: str, manifold: Manifold, width: int = 1) -
     block: FloatArray = _floats(values, name).reshape(len(array), width)
     if missing is not None:
         block = np.where(missing[:, None], np.nan, block)
-    return block
+    return reading.of_rows(block, manifold.written, f"lists of column {name!r}")
 
 
 def _is_list(kind: Any) -> bool:
@@ -434,7 +446,9 @@ def _whole(column: Any) -> Any:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def _points_of_lists(array: Any, name: str, manifold: Manifold) -> FloatArray:
+def _points_of_lists(
+    array: Any, name: str, manifold: Manifold, reading: Reading = PLAIN
+) -> FloatArray:
     """Points from lists of any lengths, also of lists, each a function of its own list."""
     starts, values = np.arange(len(array) + 1), array
     missing = np.zeros(len(array), dtype=np.bool_)
@@ -455,7 +469,10 @@ def _points_of_lists(array: Any, name: str, manifold: Manifold) -> FloatArray:
     points = np.full((len(array), manifold.point_size), np.nan)
     for length in {manifold.point_size, manifold.kernels.short_size or manifold.point_size}:
         own = np.flatnonzero(lengths == length)
-        whole = manifold._complete(values[starts[own][:, None] + np.arange(length)])
+        if not reading.reads(length, manifold.written):
+            continue  # of another form than is said: no point
+        lists = values[starts[own][:, None] + np.arange(length)]
+        whole = manifold._complete(reading.of_rows(lists, manifold.written))
         if whole is not None:
             points[own] = whole
     return points

@@ -56,6 +56,7 @@ from curvedp.batch.storage import (
     write_table,
 )
 from curvedp.errors import BatchError, BudgetError, ConversionError, SecretError
+from curvedp.manifolds.reading import PLAIN
 from curvedp.privacy import Ledger, NoiseSecret
 from curvedp.privacy.coverage import Coverage, GroupCoverage
 from curvedp.privacy.group_report import Range
@@ -68,7 +69,7 @@ from curvedp.statistics.tables import releases_table
 
 __all__ = ["Job", "release_chunk"]
 
-_SCHEMA = 8
+_SCHEMA = 9
 #: The file of the state, and the owner in its seal: it says the identity itself.
 _STATE, _ANY = "job.json", "job"
 
@@ -199,7 +200,10 @@ class Job:
         """Refuses a secret that cannot be used or has served other records."""
         secret = self.secret
         if self.given_secret is not None:  # the job's own serves no other
-            secret._bind(json.dumps(self.fingerprint, sort_keys=True), keep=keep)
+            bound = self.fingerprint
+            if self.parameters.reading != PLAIN:  # the records are these files read so
+                bound = bound | {"reading": self.parameters.reading.to_dict()}
+            secret._bind(json.dumps(bound, sort_keys=True), keep=keep)
 
     def check_ledger(self, ledger: Ledger | None) -> None:
         """Refuses another ledger than the one that was noted before it was asked."""

@@ -25,6 +25,7 @@ from curvedp.batch.parameters import ball_from_dict, ball_to_dict
 from curvedp.batch.parquet import Source
 from curvedp.domain import Ball, check_ball
 from curvedp.errors import BatchError
+from curvedp.manifolds.reading import PLAIN, Reading
 from curvedp.privacy import Ledger, Release
 from curvedp.privacy.payment import charged
 from curvedp.statistics.call import Call, CoverageOption, Report
@@ -49,6 +50,7 @@ class PointsOfFile:
     ball: dict[str, Any]
     fingerprint: dict[str, Any]
     build: dict[str, str]
+    reading: Reading = PLAIN
 
     @classmethod
     def of(
@@ -56,6 +58,7 @@ class PointsOfFile:
         source: Any,
         points: str | Sequence[str],
         ball: Ball,
+        reading: Reading = PLAIN,
     ) -> PointsOfFile:
         """The points of a file's columns."""
         columns = (points,) if isinstance(points, str) else tuple(points)
@@ -63,8 +66,10 @@ class PointsOfFile:
         if not file.rows:
             raise BatchError(f"{file.name} holds no record")
         space = check_ball(ball).manifold
-        RecordColumns(columns, space).read(file.first())  # its shape, before all else
-        return cls(file.location, columns, ball_to_dict(ball), file.fingerprint(), own_build())
+        own = RecordColumns(columns, space, reading=reading)
+        own.read(file.first())  # its shape, before all else
+        prints = file.fingerprint()
+        return cls(file.location, columns, ball_to_dict(ball), prints, own_build(), reading)
 
     def open(self) -> Source:
         """The file, if it is still the one that was opened first."""
@@ -77,7 +82,7 @@ class PointsOfFile:
     def piece_sums(self, table: Any, ball: Ball, base: FloatArray) -> Sums:
         """Sums over the pieces of a table's rows, and how many are outside and no points."""
         frame = ball.frame
-        rows = RecordColumns(self.points, ball.manifold).read(table)
+        rows = RecordColumns(self.points, ball.manifold, reading=self.reading).read(table)
         inside = np.empty((len(rows), frame.manifold.point_size))
         counts = frame.enter(rows, inside)
         sums = np.empty((-(-len(rows) // _core.PIECE), frame.manifold.dim + 2))

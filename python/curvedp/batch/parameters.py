@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from curvedp._column_names import in_reading_order
 from curvedp.batch.columns import RecordColumns
 from curvedp.domain import Ball, ProductBall, WholeSpace, as_domain
 from curvedp.errors import BatchError
+from curvedp.manifolds import Manifold
+from curvedp.manifolds.reading import PLAIN, Reading
 from curvedp.mechanisms.choice import MECHANISMS
 from curvedp.privacy import Guarantee, Unproved
 from curvedp.statistics import Statistic
@@ -32,6 +33,7 @@ __all__ = [
     "check_columns",
     "check_of_batch",
     "check_units",
+    "columns_of",
     "names_of",
 ]
 
@@ -84,6 +86,8 @@ class BatchParameters:
         The column that names each record's person.
     coverage : bool, "each" or None
         Whether the records inside the ball are counted.
+    reading : Reading
+        How the numbers of points are written.
     """
 
     by: tuple[str, ...]
@@ -92,6 +96,7 @@ class BatchParameters:
     beside: str | None = None
     units: str | None = None
     coverage: CoverageOption = None
+    reading: Reading = PLAIN
 
     @classmethod
     def check(
@@ -110,6 +115,7 @@ class BatchParameters:
         labels: str | None = None,
         units: str | None = None,
         coverage: CoverageOption = None,
+        reading: Reading = PLAIN,
         for_files: bool = False,
     ) -> BatchParameters:
         """The parameters, checked; `for_files` if records come chunk by chunk."""
@@ -117,7 +123,7 @@ class BatchParameters:
         if public_keys is not True:
             raise BatchError(REFUSAL)
         keys, space = names_of(by, "by"), as_domain(ball).manifold
-        columns = in_reading_order(names_of(points, "points"), space)
+        columns, reading = columns_of(points, space, reading)
         beside = check_columns(statistic, keys, columns, covariate, labels, units, records_per_unit)
         if units is not None:
             statistic = statistic.with_units()
@@ -141,7 +147,7 @@ class BatchParameters:
         if isinstance(promise, Unproved):
             raise ValueError(f"a batch releases what is proved, and here {promise.why}")
         check_coverage(call, coverage, is_grouped=True)
-        return cls(keys, columns, call, beside, units, coverage)
+        return cls(keys, columns, call, beside, units, coverage, reading)
 
     def planned(self, sizes: Counter[int]) -> tuple[Call, Designs, str | None]:
         """The call with the share of its count, the designs of all sizes, or why it does not count.
@@ -168,7 +174,10 @@ class BatchParameters:
     def columns(self) -> RecordColumns:
         """The columns that hold the records."""
         space = self.call.manifold
-        return RecordColumns(self.points, space, self.beside, self.units, self.call.statistic)
+        statistic, reading = self.call.statistic, self.reading
+        return RecordColumns(
+            self.points, space, self.beside, self.units, statistic, reading=reading
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionary for JSON; `from_dict` reads it."""
@@ -178,6 +187,7 @@ class BatchParameters:
             "beside": self.beside,
             "units": self.units,
             "coverage": self.coverage,
+            "reading": self.reading.to_dict(),
             "ball": ball_to_dict(self.ball),
             "statistic": self.call.statistic.asked.name(),
             "options": self.call.statistic.options(),
@@ -196,6 +206,7 @@ class BatchParameters:
             beside=data["beside"],
             units=data["units"],
             coverage=data["coverage"],
+            reading=Reading(**data["reading"]),
             call=Call(
                 statistic=statistic_named(data["statistic"]).from_options(data["options"]),
                 balls=(ball_from_dict(data["ball"]),),
@@ -287,6 +298,15 @@ def names_of(given: str | Sequence[str], what: str) -> tuple[str, ...]:
     if len(set(names)) != len(names):
         raise BatchError(f"{what} names a column twice")
     return names
+
+
+def columns_of(
+    given: str | Sequence[str], manifold: Manifold, reading: Reading
+) -> tuple[tuple[str, ...], Reading]:
+    """Columns of points in the order of a point's numbers, and how these are written."""
+    names = names_of(given, "points")
+    places, rest = reading.of_columns(names, manifold.written)
+    return tuple(names[place] for place in places), rest
 
 
 def ball_to_dict(ball: Ball) -> dict[str, Any]:

@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curvedp._arrow import pa, pc
-from curvedp._column_names import in_reading_order
 from curvedp.batch.columns import (
     RecordColumns,
     Table,
@@ -33,13 +32,20 @@ from curvedp.batch.columns import (
 from curvedp.batch.files import check_outside, is_files, location_of
 from curvedp.batch.folder import folder_of, new_folder, remove_folder
 from curvedp.batch.output import Output, output_of
-from curvedp.batch.parameters import BatchParameters, check_columns, check_of_batch, names_of
+from curvedp.batch.parameters import (
+    BatchParameters,
+    check_columns,
+    check_of_batch,
+    columns_of,
+    names_of,
+)
 from curvedp.batch.parquet import all_rows
 from curvedp.batch.results import errors_of, manifest
 from curvedp.batch.storage import as_json
 from curvedp.batch.tables import BatchReleases
 from curvedp.domain import Ball, WholeSpace, as_domain
 from curvedp.errors import BatchError
+from curvedp.manifolds.reading import Reading
 from curvedp.statistics import Statistic
 from curvedp.statistics.release import release_read
 from curvedp.statistics.releases import Releases
@@ -60,6 +66,7 @@ def release_protected(
     beside: tuple[str | None, str | None],
     units: str | None,
     groups_per_unit: int,
+    reading: Reading,
     out: str | os.PathLike[str] | None,
     refused: dict[str, Any],
     **options: Any,
@@ -71,6 +78,7 @@ def release_protected(
     statistic : Statistic
     source, points, by, units, groups_per_unit, out
         As in `curvedp.batch.release`.
+    reading : Reading
     ball : Ball
     keys : sequence, table or None
         The public keys; None where they are secret.
@@ -88,12 +96,12 @@ def release_protected(
                 "are given as keys, and all records are read at once"
             )
     groups = () if by is None else names_of(by, "by")
-    columns = in_reading_order(names_of(points, "points"), as_domain(ball).manifold)
+    columns, reading = columns_of(points, as_domain(ball).manifold, reading)
     own = check_columns(statistic, groups, columns, *beside, units, options["records_per_unit"])
     check_of_batch(statistic)
     names = [name for name in (*groups, *columns, own, units) if name is not None]
     table = all_rows(source, names) if is_files(source) else as_table(source)
-    rows = Rows(statistic, columns, own, units, ball)
+    rows = Rows(statistic, columns, own, units, ball, reading)
     if by is None:
         if keys is not None or groups_per_unit != 1 or out is not None:
             raise TypeError("keys, groups_per_unit and out are for groups: give by")
@@ -122,7 +130,9 @@ def _release_groups(
     result = releases_table(shown, found)
     assert found.provenance is not None
     described = manifest(
-        BatchParameters(by, rows.points, found.call, rows.beside, rows.units),
+        BatchParameters(
+            *(by, rows.points, found.call, rows.beside, rows.units), reading=rows.reading
+        ),
         Counter({0: len(found)}),
         set(),
         (name for name in found.mechanism.tolist() if name is not None),
@@ -177,6 +187,7 @@ class Rows:
     beside, units : str or None
         Further columns.
     ball : Ball
+    reading : Reading
     """
 
     statistic: Statistic[Any]
@@ -184,6 +195,7 @@ class Rows:
     beside: str | None
     units: str | None
     ball: Ball
+    reading: Reading
 
     def release(self, table: Table, *, n_guess: int | None, **options: Any) -> Any:
         """The release of all records of a table, or of groups of them."""
@@ -196,7 +208,9 @@ class Rows:
             if options.get("groups") is not None:
                 options["groups"] = options["groups"][named]
         columns = RecordColumns(
-            self.points, ball.manifold, self.beside, None, statistic, is_public=False
+            *(self.points, ball.manifold, self.beside, None, statistic),
+            is_public=False,
+            reading=self.reading,
         )
         rows = columns.read(table)
         records = columns.points_of(rows).reshape(len(rows), *ball.manifold.point_shape)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from curvedp._column_names import in_reading_order
 from curvedp._guard import quiet
 from curvedp.batch.columns import RecordColumns, as_table
 from curvedp.batch.files import is_files, location_of
@@ -16,7 +15,7 @@ from curvedp.batch.parameters import (
     BatchParameters,
     check_beside,
     check_units,
-    names_of,
+    columns_of,
 )
 from curvedp.batch.parquet import all_rows
 from curvedp.batch.protected import release_protected
@@ -25,6 +24,7 @@ from curvedp.batch.tables import BatchReleases, release_table
 from curvedp.batch.upload import place_of
 from curvedp.domain import Ball, ProductBall, WholeSpace, as_domain
 from curvedp.errors import BatchError
+from curvedp.manifolds.reading import Reading
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
 from curvedp.privacy.base import adds_or_removes
 from curvedp.statistics import Mean, Statistic
@@ -56,6 +56,9 @@ def release(
     covariate: str | None = None,
     labels: str | None = None,
     units: str | None = None,
+    order: str | None = None,
+    scalar_first: bool | None = None,
+    angle_units: str | None = None,
     ledger: Ledger | None = None,
     secret: NoiseSecret | _PathLike | None = None,
     out: _PathLike | None = None,
@@ -127,6 +130,9 @@ def release(
         The column that names each record's person, of a type that keys may have; instead of
         `records_per_unit`. All records of a person in a group count as one, their mean, and are
         protected together. The numbers of persons are public, those of their records are not.
+    order, scalar_first, angle_units : optional
+        How the numbers of points are written: see `Manifold.as_points`. Columns whose names say
+        what they hold are read by these; names that contradict the keywords are refused.
     ledger : Ledger, optional
         Budget to spend from, before any noise is drawn; with a path if a job may be resumed.
     secret : NoiseSecret or path, optional
@@ -190,6 +196,7 @@ def release(
     ([200, 200, 200], ['value', 'within', 'unclipped'])
     """
     is_file = is_files(source)
+    reading = Reading(order, scalar_first, angle_units)
     if adds_or_removes(guarantee):
         return release_protected(
             check_statistic(statistic),
@@ -207,6 +214,7 @@ def release(
             ledger=ledger,
             progress=progress,
             coverage=coverage,
+            reading=reading,
             out=out,
             refused={
                 "public_keys": public_keys,
@@ -234,6 +242,7 @@ def release(
         "covariate": covariate,
         "labels": labels,
         "units": units,
+        "reading": reading,
     }
     if by is None:
         return _release_all_records(
@@ -312,6 +321,7 @@ def _release_all_records(
     covariate: str | None,
     labels: str | None,
     units: str | None,
+    reading: Reading,
     ledger: Ledger | None,
     secret: NoiseSecret | _PathLike | None,
     chunk_rows: int | None,
@@ -322,9 +332,9 @@ def _release_all_records(
     beside = check_beside(check_statistic(statistic), covariate, labels)
     ball = as_domain(ball)
     space = ball.manifold
-    names = in_reading_order(names_of(points, "points"), space)
+    names, reading = columns_of(points, space, reading)
     check_units(units, records_per_unit)
-    columns = RecordColumns(names, space, beside, units, statistic)
+    columns = RecordColumns(names, space, beside, units, statistic, reading=reading)
     is_file = is_files(source)
     in_one_ball = not isinstance(ball, (ProductBall, WholeSpace))
     if is_file and type(statistic) is Mean and units is None and in_one_ball:
@@ -333,7 +343,7 @@ def _release_all_records(
                 "the mean of all records of a file has fresh noise, which no secret gives again"
             )
         return release_mean_of_file(
-            PointsOfFile.of(source, names, ball),
+            PointsOfFile.of(source, names, ball, reading),
             Call(
                 statistic=statistic,
                 balls=(ball,),

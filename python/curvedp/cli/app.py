@@ -16,12 +16,11 @@ import curvedp
 from curvedp._places import public_name
 from curvedp.cli import demo as demo_module
 from curvedp.cli.batch import batch
+from curvedp.cli.fields import field_options
 from curvedp.cli.options import (
     ball_options,
     budget_options,
     example,
-    level_option,
-    mechanism_option,
 )
 from curvedp.cli.parameters import parse_ball, parse_guarantee
 from curvedp.cli.statistics import COMMANDS
@@ -134,8 +133,8 @@ def app() -> None:
 
 
 app.add_command(batch)
-for _command in COMMANDS:
-    app.add_command(_command)
+for _word, _command in COMMANDS.items():
+    app.add_command(_command, _word)
 
 
 @app.command()
@@ -183,7 +182,10 @@ _STATISTICS = {
 @ball_options
 @click.option("--center", metavar="POINT", help="As for mean; the error does not depend on it.")
 @budget_options
-@mechanism_option
+@field_options(
+    {"mean": curvedp.Mean, "region": curvedp.Region, "regression": curvedp.GeodesicLine},
+    only=("mechanism", "level", "tau", "v_max"),
+)
 @click.option("--n", type=click.IntRange(min=1), help="Number of records: what error to expect?")
 @click.option("--error", type=float, help="Wished error: how many records are needed?")
 @click.option(
@@ -192,9 +194,6 @@ _STATISTICS = {
     help="A guess of the records' root mean square distance from their mean, for adaptive-mean and "
     "region.",
 )
-@level_option("Level of confidence of a region.", 0.95)
-@click.option("--tau", type=float, help="As for regression.")
-@click.option("--v-max", type=float, help="As for regression.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as json.")
 def plan(
     statistic: str,
@@ -221,6 +220,7 @@ def plan(
         ball = curvedp.Ball(space, space.origin, radius)
     else:
         ball = parse_ball(manifold, center, radius)
+    design = {name: value for name, value in design.items() if value is not None}
     found = curvedp.plan(_STATISTICS[statistic], ball, guarantee, **design)
     click.echo(found.to_json() if as_json else found.report().rstrip())
 

@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from curvedp._column_names import reading_order
 from curvedp._text import listed
 from curvedp.manifolds import Manifold
+from curvedp.manifolds.reading import PLAIN, Reading
 
 __all__ = ["CSV", "Dialect", "FileError", "read_csv", "read_csv_labels", "select_names"]
 
@@ -146,7 +146,11 @@ CSV = Dialect()
 
 
 def read_csv(
-    path: Path, columns: Sequence[str] | None, dialect: Dialect, manifold: Manifold | None
+    path: Path,
+    columns: Sequence[str] | None,
+    dialect: Dialect,
+    manifold: Manifold | None,
+    reading: Reading = PLAIN,
 ) -> Array:
     """Records of a csv file, one per line."""
     is_one = manifold is not None and manifold.point_size == 1
@@ -155,14 +159,18 @@ def read_csv(
         width = len(names) if dialect.header else len(rows[0])
         wanted = list(range(width)) if columns is None else select_names(names, columns, path)
         if manifold is not None and dialect.header:
-            wanted = [wanted[k] for k in reading_order([names[k] for k in wanted], manifold)]
+            order, reading = reading.of_columns([names[k] for k in wanted], manifold.written)
+            wanted = [wanted[k] for k in order]
         _check_numbers(rows[0], wanted, dialect, path)
         missing = [""] * width
         whole = [row if len(row) == width else missing for row in rows]
-        return np.array([[dialect.number(row[place]) for place in wanted] for row in whole])
+        found = np.array([[dialect.number(row[place]) for place in wanted] for row in whole])
+        return found if manifold is None else reading.of_rows(found, manifold.written)
     found = np.full((len(rows), manifold.point_size), np.nan)
     for number, (record, row) in enumerate(zip(found, rows, strict=True)):
-        point = manifold._complete(np.array([list(map(dialect.number, row))]))
+        cells = np.array([list(map(dialect.number, row))])
+        fits = reading.reads(len(row), manifold.written)
+        point = manifold._complete(reading.of_rows(cells, manifold.written)) if fits else None
         if point is not None:
             record[:] = point[0]
         elif number == 0:

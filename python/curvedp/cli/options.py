@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from curvedp.mechanisms.choice import MECHANISMS
+from curvedp.manifolds.reading import ORDERS, UNITS_OF_ANGLES, Reading
 
 __all__ = [
     "ball_options",
@@ -18,9 +18,9 @@ __all__ = [
     "data_options",
     "example",
     "ledger_options",
-    "level_option",
-    "mechanism_option",
     "output_options",
+    "reading_of",
+    "reading_options",
     "records_per_unit_option",
     "units_option",
 ]
@@ -38,15 +38,6 @@ def budget_options(command: Command) -> Command:
     ):
         command = option(command)
     return command
-
-
-def mechanism_option(command: Command) -> Command:
-    """The noise to use."""
-    return click.option(
-        "--mechanism",
-        type=click.Choice(list(MECHANISMS)),
-        help="Noise to use instead of the default for the guarantee and the manifold.",
-    )(command)
 
 
 def example(line: str) -> str:
@@ -104,13 +95,6 @@ def center_option(command: Command) -> Command:
     )(command)
 
 
-def level_option(text: str, default: float | None) -> Callable[[Command], Command]:
-    """The level of confidence, with what it does for the command."""
-    return click.option(
-        "--level", type=float, default=default, show_default=default is not None, help=text
-    )
-
-
 def units_option(command: Command) -> Command:
     """The names of persons."""
     return click.option(
@@ -143,11 +127,47 @@ def relation_options(command: Command) -> Command:
     return command
 
 
+def reading_options(command: Command) -> Command:
+    """Options for the way in which the numbers of points are written."""
+    for option in (
+        click.option(
+            "--angle-units",
+            type=click.Choice(list(UNITS_OF_ANGLES)),
+            help="Of longitude and latitude, degrees by default, and of angles on a torus, radians "
+            "by default.",
+        ),
+        click.option(
+            "--scalar-first/--scalar-last",
+            default=None,
+            help="Of quaternions: w x y z, or by default x y z w.",
+        ),
+        click.option(
+            "--order",
+            type=click.Choice(list(ORDERS)),
+            help="Of the six numbers of a diffusion tensor, as these programs write them: fsl (by "
+            "default) xx xy xz yy yz zz, dipy xx xy yy xz yz zz, mrtrix xx yy zz xy xz yz.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def reading_of(options: dict[str, Any]) -> Reading:
+    """Order and unit of the numbers of points, from the options."""
+    return Reading(options["order"], options["scalar_first"], options["angle_units"])
+
+
 def data_options(command: Command) -> Command:
     """Options for the place of the records in their file."""
     for option in (
         units_option,
         relation_options,
+        click.option(
+            "--mask",
+            type=click.Path(dir_okay=False, exists=True, path_type=Path),
+            help="File (npy) with the public mask of a volume, whose voxels are the records.",
+        ),
+        reading_options,
         click.option(
             "--header/--no-header",
             default=True,

@@ -25,7 +25,6 @@ __all__ = [
     "open_ledger",
     "parse_ball",
     "parse_guarantee",
-    "parse_levels",
 ]
 
 Guarantee = PureDP | ApproxDP | ZCDP | GDP
@@ -60,21 +59,6 @@ def parse_guarantee(
         return ZCDP(rho)
     assert mu is not None
     return GDP(mu)
-
-
-def parse_levels(text: str) -> float | list[float]:
-    """One level of a quantile, or several, separated by commas.
-
-    Raises
-    ------
-    ValueError
-        For anything that is not numbers.
-    """
-    try:
-        levels = [float(part) for part in text.split(",")]
-    except ValueError:
-        raise ValueError("--q takes levels between 0 and 1, separated by commas") from None
-    return levels if "," in text else levels[0]
 
 
 #: Names of options, in the order in which `open_ledger` takes them.

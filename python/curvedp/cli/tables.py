@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from curvedp._column_names import in_reading_order
 from curvedp.cli.csv_files import (
     CSV,
     Dialect,
@@ -28,8 +27,10 @@ from curvedp.cli.csv_files import (
 )
 from curvedp.errors import BatchError, MissingExtraError
 from curvedp.manifolds import Euclidean, Manifold
+from curvedp.manifolds.base import as_masked
+from curvedp.manifolds.reading import PLAIN, Reading
 
-__all__ = ["SUFFIXES", "FileError", "as_points", "read_labels", "read_table"]
+__all__ = ["SUFFIXES", "FileError", "as_points", "read_labels", "read_mask", "read_table"]
 
 SUFFIXES = (".npy", ".npz", ".csv", ".parquet")
 
@@ -43,6 +44,8 @@ def read_table(
     key: str | None = None,
     columns: Sequence[str] | None = None,
     dialect: Dialect = CSV,
+    reading: Reading = PLAIN,
+    mask: NDArray[Any] | None = None,
 ) -> Array:
     """Read an array of records, one per row.
 
@@ -62,6 +65,10 @@ def read_table(
         Columns of a csv or parquet file, in this order; all by default.
     dialect : Dialect
         How a csv file is written.
+    reading : Reading
+        How its points are, on `manifold`.
+    mask : ndarray, optional
+        Of the leading axes of a NumPy array of a volume: which voxels are records.
 
     Returns
     -------
@@ -86,14 +93,19 @@ def read_table(
             f"{path}: only a csv file has a first line without names (--no-header), a delimiter, a "
             "decimal sign or an encoding"
         )
+    if mask is not None and suffix not in (".npy", ".npz"):
+        raise FileError(f"{path}: a mask is of a volume in an npy or npz file")
     if not path.is_file():
         raise FileError(f"{path}: no such file")
     try:
         if suffix == ".csv":
-            return read_csv(path, columns, dialect, manifold)
+            return read_csv(path, columns, dialect, manifold, reading)
         if suffix == ".parquet":
-            return _read_parquet(path, columns, manifold)
-        return _read_numpy(path, key)
+            return _read_parquet(path, columns, manifold, reading)
+        array = _read_numpy(path, key)
+        if mask is not None:
+            array = as_masked(array, mask)
+        return array if manifold is None else reading.of_rows(array, manifold.written)
     except OSError as error:
         raise FileError(f"{path}: cannot be read ({error.strerror or 'damaged'})") from error
 
@@ -121,6 +133,15 @@ def read_labels(path: Path, name: str, dialect: Dialect = CSV) -> Any:
         return loaded[_member(loaded.files, name, path)]
 
 
+def read_mask(path: Path) -> NDArray[Any]:
+    """A mask from an npy file."""
+    with _damage(path), path.open("rb") as file:
+        mask = np.load(file, allow_pickle=False)
+    if not isinstance(mask, np.ndarray):
+        raise FileError(f"{path}: a mask is one array, in an npy file")
+    return mask
+
+
 def as_points(table: Array, manifold: Manifold, origin: str) -> Array:
     """Give every row of a table the shape of a point.
 
@@ -136,7 +157,8 @@ def as_points(table: Array, manifold: Manifold, origin: str) -> Array:
         return table
     if table.ndim != 2:
         expected = manifold._expected_entries
-        raise ValueError(f"{origin}: records of shape {table.shape[1:]}, but {expected}")
+        further = "; of a volume give the public --mask" if table.ndim > len(shape) + 1 else ""
+        raise ValueError(f"{origin}: records of shape {table.shape[1:]}, but {expected}{further}")
     rows = manifold._complete(table)
     if rows is None:
         expected = manifold._expected_entries
@@ -193,7 +215,9 @@ def _arrow_table(path: Path) -> tuple[Any, Any]:
         raise FileError(f"{path}: not a readable parquet file") from error
 
 
-def _read_parquet(path: Path, columns: Sequence[str] | None, manifold: Manifold | None) -> Array:
+def _read_parquet(
+    path: Path, columns: Sequence[str] | None, manifold: Manifold | None, reading: Reading
+) -> Array:
     from curvedp.batch.columns import column_numbers
 
     table = _arrow_table(path)[1]
@@ -202,10 +226,13 @@ def _read_parquet(path: Path, columns: Sequence[str] | None, manifold: Manifold 
     if not chosen or not len(table):
         raise FileError(f"{path}: no record")
     space = manifold or Euclidean(1)
-    chosen = in_reading_order(chosen, space)
-    width = space.point_size if len(chosen) == 1 else 1
+    order, reading = reading.of_columns(chosen, space.written)
+    chosen = [chosen[k] for k in order]
+    is_one = len(chosen) == 1
+    width = space.point_size if is_one else 1
+    own = reading if is_one else PLAIN
     try:
-        blocks = [column_numbers(table.column(k), k, space, width) for k in chosen]
+        blocks = [column_numbers(table.column(k), k, space, width, own) for k in chosen]
     except BatchError as error:
         raise FileError(f"{path}: {error}") from None
-    return np.concatenate(blocks, axis=1)
+    return blocks[0] if is_one else reading.of_rows(np.concatenate(blocks, axis=1), space.written)

@@ -11,6 +11,7 @@ Nothing raises or warns because of a record's value. See ``docs/descriptors.md``
 from curvedp.descriptors.curves import ElasticCurves
 from curvedp.descriptors.images import FEATURES, PRESETS, feature_labels, image_covariance
 from curvedp.descriptors.landmarks import AlignedLandmarks
+from curvedp.descriptors.missing_landmarks import fill_landmarks
 from curvedp.descriptors.time_series import time_series_covariance
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "AlignedLandmarks",
     "ElasticCurves",
     "feature_labels",
+    "fill_landmarks",
     "image_covariance",
     "time_series_covariance",
 ]

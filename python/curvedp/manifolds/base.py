@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
 from curvedp._validation import FloatArray, as_array, as_count, as_float_array, as_points, of_cell
+from curvedp.manifolds.reading import PLAIN, Reading, Written
 
 Seed = np.random.Generator | int | None
 
@@ -68,6 +69,11 @@ class Manifold(ABC):
     @abstractmethod
     def origin(self) -> FloatArray:
         """The customary reference point, shape point_shape."""
+
+    @property
+    def written(self) -> Written:
+        """Names, orders and units in which the numbers of records may come."""
+        return Written(self.spec)
 
     @property
     def noise_space(self) -> tuple[str, int, float]:
@@ -217,7 +223,15 @@ class Manifold(ABC):
         least those up to `reach` farther than the closest."""
         return [self.dist(point, center)]
 
-    def as_points(self, records: ArrayLike) -> FloatArray:
+    def as_points(
+        self,
+        records: ArrayLike,
+        *,
+        order: str | None = None,
+        scalar_first: bool | None = None,
+        angle_units: str | None = None,
+        mask: ArrayLike | None = None,
+    ) -> FloatArray:
         """The points that records stand for, as every release reads them.
 
         A record is a point, up to 1e-5 relative, as an array or flat, or its shorter form: the
@@ -225,23 +239,39 @@ class Manifold(ABC):
         2-sphere, a quaternion with its scalar last or a SciPy ``Rotation``, a point of the Poincaré
         ball, the projector on a subspace. Directions, axes and quaternions may have any length,
         landmarks any place and size, angles any number of turns; a subspace is the span of any
-        basis.
+        basis. Numbers that are written otherwise are read by the keywords; columns of a table,
+        pandas or polars, by their names, where these say what they hold: ``lat, lon``;
+        ``w, x, y, z``; ``Dxx, Dyy, ...``; ``lon_rad, lat_rad``; ``time_hours``.
 
         Parameters
         ----------
         records : array-like, shape (..., *point_shape), (..., point_size) or (..., short form)
             Landmarks also as an array of complex numbers, shape (..., k_landmarks), Hermitian and
             unitary matrices as one of shape (..., m, m).
+        order : {"fsl", "dipy", "mrtrix"}, optional
+            Of the six numbers of a diffusion tensor: xx, xy, xz, yy, yz, zz, as FSL's dtifit has
+            them and as they are read by default; xx, xy, yy, xz, yz, zz, dipy's lower triangle;
+            xx, yy, zz, xy, xz, yz, MRtrix's.
+        scalar_first : bool, optional
+            True for quaternions w, x, y, z, as MNE, pyquaternion and Eigen's constructor have
+            them; by default the scalar is last, as in SciPy and ROS.
+        angle_units : {"radians", "degrees", "hours"}, optional
+            Of longitude and latitude, degrees by default, and of angles on a torus, radians by
+            default; 24 hours are a turn.
+        mask : array-like of bool, optional
+            For volumes: the public region whose voxels are records, of the shape of the leading
+            axes of `records`. One that was made from the records is not public.
 
         Returns
         -------
-        ndarray, shape (..., *point_shape)
+        ndarray, shape (..., *point_shape), with `mask` (n, *point_shape)
             NaN for what stands for no point; releases count it as the centre of their ball.
 
         Raises
         ------
         ValueError, TypeError
-            For another shape or dtype.
+            For another shape or dtype, for a keyword that says nothing of this manifold, and for
+            names of columns that contradict it.
 
         Examples
         --------
@@ -250,8 +280,22 @@ class Manifold(ABC):
         [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
         >>> cdp.Sphere(2).as_points([[0.0, 0.0, 5.0], [0.0, 0.0, 0.0]]).tolist()
         [[0.0, 0.0, 1.0], [nan, nan, nan]]
+        >>> volume = np.full((2, 2, 2, 6), [1.0, 2.0, 3.0, 0.0, 0.0, 0.0])  # MRtrix's order
+        >>> brain = np.arange(8).reshape(2, 2, 2) < 3
+        >>> cdp.SPD(3).as_points(volume, order="mrtrix", mask=brain).shape
+        (3, 3, 3)
         """
-        points = np.array(self._whole(records, "records"))
+        reading = Reading(order, scalar_first, angle_units).check(self.written)
+        numbers = self._numbers(records, "records", reading)
+        if mask is not None:
+            numbers = as_masked(numbers, mask)
+        if self.point_shape == (1,) and numbers.ndim == 1 and len(numbers) != 1:
+            numbers = numbers[:, None]  # numbers, each of them a point
+        return self._snapped(self._whole(numbers, "records"))
+
+    def _snapped(self, records: FloatArray) -> FloatArray:
+        """Points of records of shape (..., *point_shape), NaN for what stands for none."""
+        points = np.array(records)
         valid = np.zeros(self._lead(points), dtype=np.bool_)
         if valid.size:
             self.kernels.snap(self._flat(points), valid.reshape(-1))
@@ -292,7 +336,9 @@ class Manifold(ABC):
         array = self._whole(array, name, is_n_public=least > 0)
         if array.ndim != len(self.point_shape) + 1:
             wanted, got = _shape(("n", *self.point_shape)), _shape(array.shape, least > 0)
-            raise ValueError(f"{name} must have shape {wanted}, got {got}")
+            further = "; of a volume take the points of a public mask: as_points(volume, mask=mask)"
+            is_volume = array.ndim > len(self.point_shape) + 1
+            raise ValueError(f"{name} must have shape {wanted}, got {got}{further * is_volume}")
         if len(array) < least:
             raise ValueError(f"{name} is empty: a data set needs at least one record")
         return array
@@ -312,21 +358,34 @@ class Manifold(ABC):
             raise ValueError(f"{name} must have shape {wanted}, got {got}{entries}")
         return rows.reshape(*lead, *self.point_shape)
 
-    def _numbers(self, value: Any, name: str) -> FloatArray:
-        """An array of real numbers from what users of this manifold have."""
+    def _numbers(self, value: Any, name: str, reading: Reading = PLAIN) -> FloatArray:
+        """An array of real numbers from what users of this manifold have.
+
+        A table's by the names of its columns.
+        """
+        order = None
         if hasattr(value, "to_numpy"):
             column = as_array(value, name)
             if column.dtype == np.dtype(object) and column.ndim == 1:  # cells hold lists or arrays
-                return self._of_cells([of_cell(cell) for cell in column])
-        return as_float_array(value, name)
+                return self._of_cells([of_cell(cell) for cell in column], reading)
+            if column.ndim == 2 and len(names := getattr(value, "columns", ())):
+                order, reading = reading.of_columns([str(own) for own in names], self.written)
+        numbers = as_float_array(value, name)
+        numbers = numbers if order is None else numbers[..., order]
+        if reading == PLAIN:
+            return np.ascontiguousarray(numbers)
+        return np.ascontiguousarray(reading.of_rows(numbers, self.written, name))
 
-    def _of_cells(self, cells: Sequence[FloatArray | None]) -> FloatArray:
+    def _of_cells(self, cells: Sequence[FloatArray | None], reading: Reading) -> FloatArray:
         """Points from flat lists of numbers of any lengths, each a function of its own list."""
         size = self.point_size
         rows = np.full((len(cells), size), np.nan)
         for length in {size, self.kernels.short_size or size}:
             own = [k for k, cell in enumerate(cells) if cell is not None and len(cell) == length]
-            whole = self._complete(np.array([cells[k] for k in own]).reshape(len(own), length))
+            block = np.array([cells[k] for k in own]).reshape(len(own), length)
+            if not reading.reads(length, self.written):
+                continue  # of another form than is said: no point
+            whole = self._complete(reading.of_rows(block, self.written))
             if whole is not None:
                 rows[own] = whole
         return rows.reshape(len(cells), *self.point_shape)
@@ -700,6 +759,28 @@ def _scalar(array: FloatArray) -> FloatArray:
     """A NumPy scalar in place of an array without axes."""
     result: FloatArray = array[()] if array.ndim == 0 else array
     return result
+
+
+def as_masked(records: FloatArray, mask: ArrayLike) -> FloatArray:
+    """The records of a volume where a public mask is True, shape (n, ...).
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a mask of other values or of another shape than the leading axes of records, and for
+        one that is False everywhere.
+    """
+    chosen = np.asarray(mask)
+    if chosen.dtype.kind in "iuf" and np.isin(chosen, (0, 1)).all():
+        chosen = chosen.astype(np.bool_)
+    if chosen.dtype != np.bool_:
+        raise TypeError("mask must be of bool, or of 0 and 1")
+    if chosen.ndim == 0 or chosen.shape != records.shape[: chosen.ndim]:
+        shapes = f"{records.shape}, got {chosen.shape}"
+        raise ValueError(f"mask must have the shape of the leading axes of records, {shapes}")
+    if not chosen.any():
+        raise ValueError("mask is False everywhere: a data set needs at least one record")
+    return np.ascontiguousarray(records[chosen])
 
 
 def _is_empty(value: Any) -> bool:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from curvedp import _core
 from curvedp._validation import FloatArray, as_positive
 from curvedp.manifolds.base import Manifold
+from curvedp.manifolds.reading import PLAIN, Reading
 from curvedp.manifolds.spaces import Euclidean, Rotations
 
 #: Stands between the names of factors in a text.
@@ -124,24 +125,13 @@ class Product(Manifold):
         both = zip(self.factors, parts, strict=True)
         return tuple(part.reshape(*lead, *factor.point_shape) for factor, part in both)
 
-    def as_points(self, records: ArrayLike) -> FloatArray:
-        """The points that records stand for, as every release reads them, part by part.
-
-        Parameters
-        ----------
-        records : array-like, shape (..., *point_shape), or tuple of array-like
-            A tuple has one array for each factor.
-
-        Returns
-        -------
-        ndarray, shape (..., *point_shape)
-            NaN in parts that stand for no point; releases count them as the centre of their ball.
-        """
+    def _snapped(self, records: FloatArray) -> FloatArray:
         parts = zip(self.factors, self.split(records), strict=True)
         return self.join([factor.as_points(part) for factor, part in parts])
 
-    def _numbers(self, value: Any, name: str) -> FloatArray:
-        return self.join(value) if isinstance(value, tuple) else super()._numbers(value, name)
+    def _numbers(self, value: Any, name: str, reading: Reading = PLAIN) -> FloatArray:
+        is_tuple = isinstance(value, tuple)
+        return self.join(value) if is_tuple else super()._numbers(value, name, reading)
 
     def read_records(
         self, value: ArrayLike, name: str = "records", *, least: int = 1
@@ -215,12 +205,12 @@ class RigidMotions(Product):
     def spec(self) -> str:
         return f"rigid-motions:{self.length!r}"
 
-    def _numbers(self, value: Any, name: str) -> FloatArray:
+    def _numbers(self, value: Any, name: str, reading: Reading = PLAIN) -> FloatArray:
         is_tuple = isinstance(value, tuple)
         as_matrix = (
             None if is_tuple else getattr(value, "as_matrix", None)
         )  # SciPy's RigidTransform
-        return super()._numbers(value if as_matrix is None else as_matrix(), name)
+        return super()._numbers(value if as_matrix is None else as_matrix(), name, reading)
 
 
 class _Factors:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from curvedp._validation import FloatArray, as_choice, as_count, as_negative, as_positive
 from curvedp.manifolds.base import Equation, Manifold
+from curvedp.manifolds.reading import PLAIN, Reading, Written
 
 #: Largest dimension or number of landmarks.
 MAX_SIZE = 1_000_000
@@ -68,6 +69,10 @@ class Euclidean(Manifold):
 
 class _LonLat(Manifold):
     """A space whose points in R^3 have longitude and latitude."""
+
+    @property
+    def written(self) -> Written:
+        return Written(self.spec, "lonlat" if self.dim == 2 else "")
 
     def to_lonlat(self, points: ArrayLike) -> FloatArray:
         """Longitude and latitude in degrees of points of a 2-sphere, which `as_points` reads.
@@ -189,6 +194,10 @@ class SPD(Manifold):
         return f"spd:{self.m}{suffix}"
 
     @property
+    def written(self) -> Written:
+        return Written(self.spec, "symmetric", self.m)
+
+    @property
     def origin(self) -> FloatArray:
         """The identity matrix."""
         return np.eye(self.m)
@@ -224,11 +233,11 @@ class _ComplexMatrices(Manifold):
         matrices: NDArray[np.complex128] = pairs.view(np.complex128)[..., 0]
         return matrices
 
-    def _numbers(self, value: Any, name: str) -> FloatArray:
+    def _numbers(self, value: Any, name: str, reading: Reading = PLAIN) -> FloatArray:
         # only an array may be complex: the dtype of a list depends on its entries
         if isinstance(value, np.ndarray) and value.dtype.kind == "c":
             return _complex_parts(value)
-        numbers = super()._numbers(value, name)
+        numbers = super()._numbers(value, name, reading)
         m = self.point_shape[0]
         if numbers.shape[-2:] == (m, m) and numbers.shape[-3:] != self.point_shape:
             raise ValueError(
@@ -438,11 +447,11 @@ class KendallPlanar(Manifold):
     def _random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
         return self.project(rng.standard_normal((count, self.k_landmarks, 2)))
 
-    def _numbers(self, value: Any, name: str) -> FloatArray:
+    def _numbers(self, value: Any, name: str, reading: Reading = PLAIN) -> FloatArray:
         # only an array may be complex: the dtype of a list depends on its entries
         if isinstance(value, np.ndarray) and value.dtype.kind == "c":
             return _complex_parts(value)
-        return super()._numbers(value, name)
+        return super()._numbers(value, name, reading)
 
 
 class Rotations(Manifold):
@@ -478,13 +487,17 @@ class Rotations(Manifold):
         return "rotations:3"
 
     @property
+    def written(self) -> Written:
+        return Written(self.spec, "quaternion")
+
+    @property
     def origin(self) -> FloatArray:
         """The identity matrix."""
         return np.eye(3)
 
-    def _numbers(self, value: Any, name: str) -> FloatArray:
+    def _numbers(self, value: Any, name: str, reading: Reading = PLAIN) -> FloatArray:
         as_quat = getattr(value, "as_quat", None)  # SciPy's Rotation
-        return super()._numbers(value if as_quat is None else as_quat(), name)
+        return super()._numbers(value if as_quat is None else as_quat(), name, reading)
 
     def _noise_dists(
         self, point: ArrayLike, center: ArrayLike, reach: float
@@ -576,6 +589,10 @@ class Torus(Manifold):
         return True
 
     @property
+    def written(self) -> Written:
+        return Written(self.spec, "angles", self.dim)
+
+    @property
     def origin(self) -> FloatArray:
         """The angles 0."""
         return np.zeros(self.dim)
@@ -636,8 +653,8 @@ class Grassmann(Manifold):
     def _random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
         return self.project(rng.standard_normal((count, self.n, self.k)))
 
-    def _numbers(self, value: Any, name: str) -> FloatArray:
-        array = super()._numbers(value, name)
+    def _numbers(self, value: Any, name: str, reading: Reading = PLAIN) -> FloatArray:
+        array = super()._numbers(value, name, reading)
         if array.shape[-2:] == (self.n, self.n):  # projectors
             array = array.reshape(*array.shape[:-2], self.n * self.n)
         return array

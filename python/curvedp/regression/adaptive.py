@@ -11,7 +11,6 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-import scipy
 
 from curvedp import _core
 from curvedp._validation import FloatArray
@@ -19,6 +18,8 @@ from curvedp.mechanisms.vector_noise import VectorNoise
 from curvedp.privacy import PureDP
 from curvedp.regression.adaptive_design import (
     ABOVE_QUANTILE,
+    EXCESS_CLIP,
+    EXCESS_WEIGHT,
     MEAT_CLIP,
     NORM_WEIGHT,
     UNITS_AT_ONCE,
@@ -27,17 +28,18 @@ from curvedp.regression.adaptive_design import (
     second_weight,
     variance_error,
 )
+from curvedp.regression.arrival import Arrival
 from curvedp.regression.steps import moved, shorten
 from curvedp.regression.whitening import CovariateLaw, StepMetric
 from curvedp.statistics.grouping import Offsets
 
-#: Probability that the last steps of a fit that has arrived look as if it had not.
-_FALSE_ALARMS = 0.005
 #: Noise of a step in radii of curvature, beyond which steps do not stay where maps are linear.
 _MOST_BENT = 0.25
 #: How much of the mean of leverages may lie beyond the released one, and how well that is known: a
 #: group of records that no others are like has 1.
 _FAR, _UNKNOWN = 0.2, 0.25
+#: Clipping lengths of residuals that the last steps go, and some of those before, at most.
+_REACH = 6.0
 
 _SPREAD = (
     "the spread of a covariate within its range may be noise alone, so that the slope is too "
@@ -57,55 +59,6 @@ _STEPS = (
 )
 _LONG = "the velocity is as long as v_max allows; use a larger v_max, or a narrower range"
 _BENT = "its noise is large beside the radius of curvature; use more records or a larger budget"
-
-
-@dataclass
-class Arrival:
-    """The last steps beside what noise alone would make of them: post-processing.
-
-    After steps of lengths l_1, ..., l_m the fit is off by a sum of their noises, of variance V_m,
-    if it has arrived; so the next step, before its length is applied, has the variance V_m plus
-    that of its own noise. With lengths 1, 1/2, 1/3, ... these steps are independent.
-
-    Attributes
-    ----------
-    size : int
-        Entries of a step.
-    pure : bool
-        True if noise is that of pure DP.
-    before : float or None
-        V_m; None before the first step.
-    total : float
-        Sum of squared lengths over their variances.
-    count : int
-        Number of them.
-    """
-
-    size: int
-    pure: bool
-    before: float | None = None
-    total: float = 0.0
-    count: int = 0
-
-    def note(self, step: FloatArray, deviation: float, length: float) -> None:
-        """One more step whose noise has this deviation in each entry."""
-        own = deviation**2
-        if self.before is not None:
-            self.total += float(np.sum(step**2)) / (self.before + own)
-            self.count += 1
-        self.before = (1.0 - length) ** 2 * (self.before or 0.0) + length**2 * own
-
-    @property
-    def is_seen(self) -> bool:
-        """False if the steps are longer than noise makes them, but for `_FALSE_ALARMS`."""
-        if not self.count:  # one step tells nothing
-            return True
-        dof = float(self.size)
-        if self.pure:  # of the squared length of one noise, by its first two moments
-            dof = dof * (dof + 1.0) / (2.0 * dof + 3.0)
-        dof *= self.count
-        limit = float(scipy.stats.chi2.ppf(1.0 - _FALSE_ALARMS, dof)) / dof
-        return self.total / (self.size * self.count) < limit
 
 
 @dataclass
@@ -136,6 +89,9 @@ class AdaptiveFit:
         Released second moments of whitened contributions, added up over directions.
     meat_norm, meat_deviation : float
         Norm of those added up over covariates, and the noise of an entry of `meat`.
+    excess, excess_deviation : float
+        Released mean of what is cut off contributions, in clipping lengths, and its noise; 0 where
+        that is asked for.
     remains, growth : ndarray, shape (q, q)
         What steps may have left of the slopes, for the noise of the covariates' moments; and by
         what their noise is larger than of steps with the right moments.
@@ -158,6 +114,8 @@ class AdaptiveFit:
     meat: FloatArray
     meat_norm: float = math.nan
     meat_deviation: float = math.nan
+    excess: float = 0.0
+    excess_deviation: float = 0.0
     remains: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
     growth: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
     spread: float = math.nan
@@ -236,7 +194,7 @@ class AdaptiveFit:
         metric = self.metric()
         self.spread = metric.spread
         self._release_meat(metric, stream)
-        self._say_doubts(arrival)
+        self._say_doubts(arrival, metric)
 
     def _run_cycle(self, number: int, leverages: FloatArray, stream: _core.Stream) -> Arrival:
         """Steps at one clipping length."""
@@ -249,7 +207,8 @@ class AdaptiveFit:
             # of a residual u on flat space this is |u|
             lengths = np.linalg.norm(found, axis=1) / np.sqrt(leverages)
             drawn = float(quantile.sample(lengths, stream)[0])
-            self.residual = min(design.ball.radius, ABOVE_QUANTILE * drawn)
+            # records lie within the radius: no long tail is above a quantile near it
+            self.residual = max(min(design.ball.radius, ABOVE_QUANTILE * drawn), drawn)
         else:
             self.residual = design.public_residual(cycle)
         arrival = Arrival(design.size, isinstance(design.way, PureDP))
@@ -350,28 +309,54 @@ class AdaptiveFit:
         lengths = np.linalg.norm(found, axis=1, keepdims=True)
         with np.errstate(all="ignore"):
             found = found * np.minimum(1.0, limit / lengths)
+            beyond = np.nan_to_num(lengths / self.length - 1.0, nan=0.0) / (EXCESS_CLIP - 1.0)
+        cut_off = _core.clipped_mean(np.clip(beyond, 0.0, 1.0), 1.0)
         blocks = np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0).reshape(len(found), rows, -1)
         products = blocks @ blocks.transpose(0, 2, 1)
         upper = np.triu_indices(rows)
         weight = np.where(upper[0] == upper[1], 1.0, math.sqrt(2.0))
         mean = _core.clipped_mean(np.ascontiguousarray(weight * products[:, *upper]), limit**2)
         norm = min(float(np.linalg.norm(_second_moments(blocks))), limit**2)
-        noisy = noise.add(np.append(mean, NORM_WEIGHT * norm), stream)
+        values = [mean, np.array([NORM_WEIGHT * norm])]
+        if design.measures_excess:
+            values.append(EXCESS_WEIGHT * limit**2 * cut_off)
+        noisy = noise.add(np.concatenate(values), stream)
         second = np.zeros((rows, rows))
         # without noise no entry is larger
-        second[upper] = np.clip(noisy[:-1] / weight, -(limit**2), limit**2)
+        second[upper] = np.clip(noisy[: len(mean)] / weight, -(limit**2), limit**2)
         self.meat = second + np.triu(second, 1).T
-        self.meat_norm = float(np.clip(noisy[-1] / NORM_WEIGHT, 0.0, limit**2))
+        self.meat_norm = float(np.clip(noisy[len(mean)] / NORM_WEIGHT, 0.0, limit**2))
         self.meat_deviation = noise.deviation
+        if design.measures_excess:
+            unit = (EXCESS_CLIP - 1.0) / (EXCESS_WEIGHT * limit**2)
+            self.excess = min(max(float(noisy[-1]) * unit, 0.0), EXCESS_CLIP - 1.0)
+            self.excess_deviation = noise.deviation * unit
+
+    def _is_out_of_reach(self, metric: StepMetric) -> bool:
+        """True if the last steps would not arrive at units that may be clipped as a whole.
+
+        Those at the farthest covariates, where leverage in the metric of the steps is so high that
+        few units have it.
+        """
+        travelled = float(np.linalg.norm(self.velocities, axis=1).sum())
+        if not self.design.schedule.measures or travelled <= _REACH * self.residual:
+            return False
+        highest, farthest = self.law.highest_leverage, self.law.farthest
+        is_uneven = highest > self.design.usual_leverage
+        if farthest is not None and math.isfinite(metric.spread):
+            highest = max(highest, metric.leverage(farthest))
+        return is_uneven and self.design.n / highest < self.design.clipped_units[-1]
 
     def _of_units(self, of_records: FloatArray) -> FloatArray:
         """Means over the records of units, one row each."""
         counts = np.diff(self.ends)[:, None]
         return np.ascontiguousarray(np.add.reduceat(of_records, self.ends[:-1]) / counts)
 
-    def _say_doubts(self, arrival: Arrival) -> None:
+    def _say_doubts(self, arrival: Arrival, metric: StepMetric) -> None:
         """Notes what released and public numbers tell against the result."""
         design = self.design
+        if self._is_out_of_reach(metric) and _RARE not in self.doubts:
+            self.doubts.append(_RARE)
         if design.is_short:
             self.doubts.append(_BUDGET)
         if not arrival.is_seen or not math.isfinite(self.spread):

@@ -26,14 +26,22 @@ from curvedp.mechanisms.choice import ways_to_meet
 from curvedp.mechanisms.grid import grid_step
 from curvedp.mechanisms.vector_noise import VectorNoise
 from curvedp.privacy import GDP, Guarantee, PureDP
+from curvedp.regression.schedules import (
+    Cycle,
+    Schedule,
+    is_short,
+    noise_ratio,
+    schedule_for,
+)
 from curvedp.statistics.design import least_error
 
 #: Lengths of residuals over their private quantile, and that over their root mean square, about.
 ABOVE_QUANTILE, _USUAL_QUANTILE = 1.15, 1.5
 #: Lengths of residuals are sought from this fraction of the longest on.
 _SHORTEST = 1 / 500
-#: Intervals of quantiles end at this multiple of the longest value.
-_BEYOND = 1.5
+#: Intervals of quantiles end at this multiple of the radius: no residual at a point of the ball is
+#: longer.
+_BEYOND = 2.0
 #: Records that a quantile leaves above it: in scales of its own noise, and in moves of the mean.
 _RESERVE, _BALANCE = 16.0, 2.0
 #: Reserve of cycles before the last, which need not arrive exactly, over that of the last.
@@ -51,140 +59,11 @@ _UNIT_ROUNDING = 2.0**-12
 MEAT_CLIP = 2.0
 #: Weight of the norm that tells how these moments divide among directions.
 NORM_WEIGHT = 0.5
+#: Contributions count up to so many clipping lengths where it is measured how much is cut off; and
+#: the weight of that beside the second moments.
+EXCESS_CLIP, EXCESS_WEIGHT = 4.0, 1.0
 #: Units whose products are added up at once.
 UNITS_AT_ONCE = 4096
-
-
-@dataclass(frozen=True)
-class Cycle:
-    """Steps at one clipping length.
-
-    Attributes
-    ----------
-    quantile : float
-        Share of the budget for the quantile that the length is taken from; 0 for a public length.
-    steps : tuple of pair
-        Share of the budget and length of each step.
-    fall : float
-        How far the public length of residuals has fallen from half the radius, 0, to `tau`, 1.
-    """
-
-    quantile: float
-    steps: tuple[tuple[float, float], ...]
-    fall: float = 1.0
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """Shares of the budget.
-
-    Attributes
-    ----------
-    moments : float
-        Of the second moments of covariates.
-    leverages : float
-        Of the means of cut leverages.
-    cycles : tuple of Cycle
-    meat : float
-        Of the second moments of contributions.
-    """
-
-    moments: float
-    leverages: float
-    cycles: tuple[Cycle, ...]
-    meat: float
-
-    @property
-    def measures(self) -> bool:
-        """True if covariates are measured; otherwise they count as spread evenly."""
-        return self.moments > 0.0
-
-    def weights(self) -> list[float]:
-        """Of all stages in turn."""
-        found = [self.moments, self.leverages] if self.measures else []
-        for cycle in self.cycles:
-            found += [cycle.quantile] if cycle.quantile else []
-            found += [share for share, _ in cycle.steps]
-        return [*found, self.meat]
-
-
-_GAUSSIAN = Schedule(
-    0.11,
-    0.08,
-    (
-        Cycle(0.07, ((0.05, 1.0), (0.05, 1.0))),
-        Cycle(0.06, ((0.07, 1.0),)),
-        Cycle(0.10, tuple((0.12, 1 / k) for k in (1, 2, 3))),
-    ),
-    0.07,
-)
-#: The same for budgets at which measuring costs little.
-_GAUSSIAN_RICH = Schedule(
-    0.05,
-    0.05,
-    (
-        Cycle(0.05, ((0.03, 1.0), (0.03, 1.0))),
-        Cycle(0.04, ((0.05, 1.0),)),
-        Cycle(0.07, tuple((0.2, 1 / k) for k in (1, 2, 3))),
-    ),
-    0.04,
-)
-_PURE = Schedule(
-    0.14, 0.08, (Cycle(0.07, ((0.13, 1.0),)), Cycle(0.08, ((0.15, 1.0), (0.34, 1.0)))), 0.06
-)
-#: Where the length of residuals is given.
-_GAUSSIAN_GIVEN = Schedule(
-    0.12,
-    0.08,
-    (
-        Cycle(0.0, ((0.06, 1.0),), 0.0),
-        Cycle(0.0, ((0.06, 1.0),), 0.5),
-        Cycle(0.0, ((0.08, 1.0), *((0.18, 1 / k) for k in (1, 2, 3)))),
-    ),
-    0.07,
-)
-_PURE_GIVEN = Schedule(
-    0.14,
-    0.08,
-    (
-        Cycle(0.0, ((0.14, 1.0),), 0.0),
-        Cycle(0.0, ((0.14, 1.0),), 0.5),
-        Cycle(0.0, ((0.14, 1.0), (0.32, 1.0))),
-    ),
-    0.07,
-)
-#: The same for Gaussian budgets too small to measure covariates, and to travel at longer lengths.
-_GAUSSIAN_SHORT = Schedule(
-    0.0, 0.0, (Cycle(0.0, ((0.25, 1.0), (0.25, 1.0), (0.25, 1.0), (0.25, 1 / 2))),), 0.05
-)
-#: Noise of a step with the whole budget over its clipping length, beyond which steps may not
-#: arrive: with a public length of residuals, and without.
-_GAUSSIAN_NOISE = {True: 0.1, False: 0.06}
-_PURE_NOISE = {True: 0.03, False: 0.02}
-#: The same, below which measuring costs little.
-_RICH = 0.003
-
-
-def noise_ratio(n: int, size: int, way: PureDP | GDP, units: int) -> float:
-    """Root mean square noise of one step with the whole budget, over its clipping length."""
-    share = 2 * units / n
-    if isinstance(way, PureDP):
-        return share * math.sqrt(size * (size + 1)) / way.epsilon
-    return share * math.sqrt(size) / way.mu
-
-
-def is_short(ratio: float, pure: bool, given: bool) -> bool:
-    """True if a `noise_ratio` is too large for steps to arrive; `given`: residuals' length is."""
-    return ratio > (_PURE_NOISE if pure else _GAUSSIAN_NOISE)[given]
-
-
-def schedule_for(ratio: float, pure: bool, given: bool) -> Schedule:
-    """The shares of the budget for a `noise_ratio`."""
-    if not given:
-        return _PURE if pure else _GAUSSIAN_RICH if ratio < _RICH else _GAUSSIAN
-    if pure:
-        return _PURE_GIVEN
-    return _GAUSSIAN_SHORT if is_short(ratio, pure, given) else _GAUSSIAN_GIVEN
 
 
 @dataclass(frozen=True)
@@ -248,7 +127,8 @@ class AdaptiveDesign:
         design = cls(*public, way, schedule, tuple(shares), moments)
         # a clipping length lies between these: noise of either size must exist
         root, shortest = math.sqrt(covariates + 1), 2 * ball.radius * _SHORTEST
-        for length in (min(shortest, tau or shortest) * root, max(ball.radius, tau or 0.0) * root):
+        longest = max(_BEYOND * ball.radius, tau or 0.0)
+        for length in (min(shortest, tau or shortest) * root, longest * root):
             _ = [design.noise(length, share) for share in design.step_shares]
             _ = design.meat_noise(length)
         if schedule.measures:
@@ -401,9 +281,14 @@ class AdaptiveDesign:
         last_length = self.schedule.cycles[-1].steps[-1][1]
         return float(self.last_noise(length).deviation * math.sqrt(last_length))
 
-    def deviation_after(self, length: float, clipped: float = _CLIPPED) -> float:
-        """The noise of an entry of the result, with what clipping adds: a share of its worst."""
-        moved = clipped * self.clipped_units[-1] / self.n * length
+    def deviation_after(
+        self, length: float, clipped: float = _CLIPPED, excess: float = 0.0
+    ) -> float:
+        """The noise of an entry of the result, with what clipping adds.
+
+        The share `clipped` of K/N clipping lengths, or `excess` of them if that is more.
+        """
+        moved = max(clipped * self.clipped_units[-1] / self.n, excess) * length
         return math.hypot(self.noise_after(length), moved / math.sqrt(self.size))
 
     def usual_error(self, spread: float) -> float:
@@ -414,24 +299,33 @@ class AdaptiveDesign:
         noise = self.deviation_after(self.length_for(spread))
         return noise * math.sqrt(self.ball.manifold.dim * self.usual_leverage)
 
+    @property
+    def measures_excess(self) -> bool:
+        """True if what clipping cuts off is an error, and not what was asked for."""
+        return self.tau is None and not self.robust
+
     def meat_noise(self, length: float) -> VectorNoise:
         """Of the second moments of contributions clipped at `MEAT_CLIP` times `length`.
 
         Those of a unit, added up over directions, are a positive semidefinite matrix, in Frobenius
         norm at most the square of the clipping length; two of them have a nonnegative inner
         product, so their distance is at most sqrt 2 times that. So are those added up over
-        covariates, whose mean's norm counts with the weight `NORM_WEIGHT`.
+        covariates, whose mean's norm counts with the weight `NORM_WEIGHT`. The mean share of
+        `EXCESS_CLIP` - 1 lengths that is cut off, in [0, 1], has that of `EXCESS_WEIGHT`: where a
+        unit moves the others most, its two values are at least (`MEAT_CLIP` - 1) lengths.
         """
         rows = self.covariates + 1
         largest = (MEAT_CLIP * length) ** 2
-        both = math.hypot(1.0, NORM_WEIGHT)
+        weight = EXCESS_WEIGHT if self.measures_excess else 0.0
+        moved = math.sqrt(2) * math.hypot(1.0, NORM_WEIGHT)
+        moved = math.hypot(moved, weight * (EXCESS_CLIP - MEAT_CLIP) / (EXCESS_CLIP - 1.0))
         # of the norm: products of a chunk of units added up in any order, then the chunks
         products = UNITS_AT_ONCE * rows + self.n / UNITS_AT_ONCE + self.ball.manifold.dim**2
         return VectorNoise.of(
-            rows * (rows + 1) // 2 + 1,
-            (1 + _UNIT_ROUNDING) * both * math.sqrt(2) * largest * self.moved_units / self.n,
-            largest * (_core.summation_error(self.n) + 2.0**-52 * products),
-            both * largest,
+            rows * (rows + 1) // 2 + 1 + self.measures_excess,
+            (1 + _UNIT_ROUNDING) * moved * largest * self.moved_units / self.n,
+            largest * (2 * _core.summation_error(self.n) + 2.0**-52 * products),
+            math.hypot(1.0, NORM_WEIGHT, weight) * largest,
             self.shares[-1],
         )
 

@@ -247,7 +247,8 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
         # functions of noisy vectors on grids of their own: this grid only shortens digits
         grid = design.coarsest_scale
         value = rounded(group.ball, fit.footpoint, fit.velocities, grid, design.v_max)
-        usual = design.deviation_after(fit.length) * math.sqrt(fit.spread)
+        seen = max(fit.excess - 2.0 * fit.excess_deviation, 0.0)
+        usual = design.deviation_after(fit.length, excess=seen) * math.sqrt(fit.spread)
         released = group.release(
             value=value,
             statistic=self.title,
@@ -269,7 +270,7 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
             meat_deviation=fit.meat_deviation,
             remains=fit.remains,
             growth=fit.growth,
-            deviation=design.deviation_after(fit.length, CLIPPED_AT_MOST),
+            deviation=design.deviation_after(fit.length, CLIPPED_AT_MOST, fit.excess),
             doubts=tuple(fit.doubts),
         )
 
@@ -346,31 +347,31 @@ def geodesic_regression(
         persons, each weighs the same, and the guarantee holds when all records of one are replaced
         by any number of others. In place of `records_per_unit`, by the sampler "whitened".
     x_range : pair of float, or list of q pairs
-        Public range (x_lo, x_hi) of the covariate. From about a thousand records on a range four
-        times too wide costs little at mu = 1.
+        Public range (x_lo, x_hi) of the covariate, to which it is clipped. From about a thousand
+        records on a range four times too wide costs little at mu = 1.
     tau : float, optional
-        Public length at which residuals are clipped, in the units of the metric: noise is
-        proportional to it. By default the length is found privately, which costs part of the
-        budget. Give one for few records under pure DP (see `curvedp.plan`), if it is known: about
-        the largest residual expected, with `units` the largest mean residual of a person.
+        Public length at which residuals are clipped, in the units of the metric; by default it is
+        found privately, which costs part of the budget. Noise is proportional to it. Give one for
+        few records under pure DP (see `curvedp.plan`), if it is known: about the largest residual
+        expected, with `units` the largest mean residual of a person.
     v_max : float, optional
-        Public bound V on the length of the geodesic over the range, of all velocities together. By
-        default 8 r, without influence on the noise; 2 r for draws, where a larger one costs noise
-        on curved space and 2 r + V/2 must be below the injectivity radius.
+        Public bound V on the length of the geodesic over the range, of all velocities together; by
+        default 8 r, without influence on the noise, and 2 r for draws. There a larger one costs
+        noise on curved space, and 2 r + V/2 must be below the injectivity radius.
     sampler : {"auto", "whitened", "exact", "metropolis"}
-        "whitened", the only one without `tau`, takes Gauss-Newton steps on clipped contributions of
-        units. "exact" draws from the K-norm gradient by rejection, in dimensions up to 3; how long
-        that takes depends on the records, from milliseconds to seconds. "metropolis" runs a Markov
-        chain of `chain_length` steps towards the same law in any dimension; the release is then
-        `Unproved`. "auto" takes "whitened" or with `tau` "exact", whichever has the smaller
-        expected error, which n, the guarantee and the other public parameters decide.
+        How the geodesic is drawn, by "metropolis" without a guarantee. "whitened", the only one
+        without `tau`, takes Gauss-Newton steps on clipped contributions of units. "exact" draws
+        from the K-norm gradient by rejection, in dimensions up to 3; how long that takes depends on
+        the records, from milliseconds to seconds. "metropolis" runs a Markov chain of
+        `chain_length` steps towards the same law in any dimension; the release is then `Unproved`.
+        "auto" takes "whitened" or with `tau` "exact", whichever has the smaller expected error,
+        which n, the guarantee and the other public parameters decide.
     chain_length : int
         Steps of the Markov chain of "metropolis".
     robust : bool
-        With the sampler "whitened", without `tau`: shorten residuals beyond 1.15 times a private
-        quantile of the level .6. For records of which many may be wild: the result is then an
-        M-estimate, which outliers move less, and which skewed residuals move off least squares at
-        every n.
+        Shorten residuals beyond 1.15 times a private quantile of the level .6, if many records may
+        be wild. With the sampler "whitened", without `tau`: the result is then an M-estimate, which
+        outliers move less, and which skewed residuals move off least squares at every n.
     records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing
         As in `frechet_mean`; a unit's pairs (x_i, y_i) count as its records.
 

@@ -219,16 +219,16 @@ def trend_test(
     guarantee : PureDP, ApproxDP, ZCDP or GDP
         Guarantee of the outcome when one unit's records and covariates are replaced.
     x_range : pair of float, or list of q pairs
-        Public.
+        Public range (x_lo, x_hi) of the covariate, to which it is clipped.
     level : float
-        Chosen beforehand: one test is released, not a p-value.
+        Level of the test, chosen beforehand: one test is released, not a p-value.
     kernel : {"linear", "gaussian"}
-        The linear one seeks a trend of the mean, the Gaussian one of the law. The latter takes time
-        that grows with n^2.
+        Kernel of the records: the linear one seeks a trend of the mean, the Gaussian one of the
+        law. The latter takes time that grows with n^2.
     width : float, optional
-        Of the Gaussian kernel, public; by default the ball's radius.
+        Public width of the Gaussian kernel, by default the ball's radius.
     relabellings : int
-        More cost no budget and gain little.
+        Number of relabellings; more cost no budget and gain little.
     groups : array-like, optional
         Labels or offsets of public groups, one test for each: see `frechet_mean`.
     units : array-like, shape (n,), optional

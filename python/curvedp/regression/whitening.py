@@ -99,13 +99,19 @@ class CovariateLaw:
     @functools.cached_property
     def highest_leverage(self) -> float:
         """The highest leverage in the ranges, or for very many covariates a bound on it."""
-        q = len(self.low)
-        if q > _MOST_CORNERS:
-            farthest = np.maximum(np.abs(self.low), np.abs(self.high))
-            least = float(np.linalg.eigvalsh(self.covariance)[0])
-            return 1.0 + float(farthest @ farthest) / least
+        if self.farthest is not None:
+            return float(self.leverage(self.farthest))
+        longest = np.maximum(np.abs(self.low), np.abs(self.high))
+        least = float(np.linalg.eigvalsh(self.covariance)[0])
+        return 1.0 + float(longest @ longest) / least
+
+    @functools.cached_property
+    def farthest(self) -> FloatArray | None:
+        """The corner of the ranges with the highest leverage; None for very many covariates."""
+        if len(self.low) > _MOST_CORNERS:
+            return None
         corners = np.array(list(itertools.product(*zip(self.low, self.high, strict=True))))
-        return float(self.leverage(corners).max())
+        return np.asarray(corners[np.argmax(self.leverage(corners))])
 
     def design(self, leverage: float) -> FloatArray:
         """Covariates of an optimal design, shape (m, q), for those up to a leverage.
@@ -201,6 +207,16 @@ class StepMetric:
         gram = mean_of_fields(manifold, velocities, nodes, weights, law.moments)
         of_design = _gram(manifold, velocities, design, even)
         return cls(manifold, velocities, *solved(gram, of_design))
+
+    def leverage(self, times: FloatArray) -> float:
+        """tr J(t)^T G^-1 J(t)/d, on flat space `CovariateLaw.leverage`.
+
+        Parameters
+        ----------
+        times : ndarray, shape (q,)
+        """
+        fields = _fields(self.manifold, self.velocities, times)
+        return float(np.sum(fields * (self.solution @ (self.whitening @ fields)))) / len(fields.T)
 
     def effect(self, times: FloatArray) -> FloatArray:
         """E_ab = sum over blocks of (S J(t))_a (S J(t))_b, S = (G^-1 W^-1)^T, (..., q + 1, q + 1).

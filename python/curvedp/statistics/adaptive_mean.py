@@ -272,16 +272,18 @@ def adaptive_mean(
         Guarantee of the whole release (of each group), all parts together, when one unit's records
         are replaced.
     schedule : {"auto", "adaptive", "one-shot"} or sequence of float
-        "auto" follows the rule of `adaptive_schedule`, of public values alone, but under PureDP,
-        where it takes one mean: there no smaller ball gains on average, and "adaptive" insists on
-        the rule. "one-shot" is one mean. Otherwise the shares of the stages mean, radius, mean (,
-        radius, mean ...): of epsilon for PureDP, of mu^2 otherwise; they are divided by their sum.
+        A word, or shares of the budget for mean, radius, mean (, radius, mean ...). "auto" follows
+        the rule of `adaptive_schedule`, of public values alone, but under PureDP, where it takes
+        one mean: there no smaller ball gains on average, and "adaptive" insists on the rule.
+        "one-shot" is one mean. Otherwise the shares of the stages mean, radius, mean (, radius,
+        mean ...): of epsilon for PureDP, of mu^2 otherwise; they are divided by their sum.
     quantile : float, optional
         Level of the quantiles of distances, between 0 and 1, instead of the rule's. A lower one
         makes the mean robust: that of the records on a small ball, about which then too little is
         printed as the error.
     mechanism : str, optional
-        For the means; see `choose_mechanism`.
+        Noise to use instead of the default for the guarantee and the manifold, see
+        `choose_mechanism`. It is that of the means.
     records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing, coverage
         As in `frechet_mean`.
 

@@ -296,9 +296,11 @@ def confidence_region(
         Shares of mu^2 of the mean, the covariance of the logarithms and (on curved manifolds) the
         mean Hessian; by default 0.75, 0.2, 0.05.
     max_dist : float, optional
-        Public length at which logarithms are clipped; by default r + rho(c, p), which never clips.
+        Public length R at which logarithms are clipped; by default r + rho(c, p), which never
+        clips.
     mechanism : str or Mechanism class, optional
-        Of the mean; see `choose_mechanism`.
+        Noise to use instead of the default for the guarantee and the manifold, see
+        `choose_mechanism`. It is that of the mean.
     records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing, coverage
         As in `frechet_mean`.
 

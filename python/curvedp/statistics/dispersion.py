@@ -77,7 +77,7 @@ def fourth_moment(
         Public length R at which logarithms are clipped; by default r + rho(c, p), which never
         clips.
     weights : pair of float
-        Shares of the budget (of mu^2 for GDP) of the mean and of this statistic, without `mean`.
+        Shares of the budget (of mu^2 for GDP) of the mean and of this statistic. Without `mean`.
     mean : Release, Releases or array-like, optional
         The base point p: a private mean released before (with `groups` their means), or a point
         that you promise is public (the release then carries the assumption "public-base-point").

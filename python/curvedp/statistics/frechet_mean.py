@@ -61,8 +61,8 @@ class Mean(Calibrated[MeanRelease]):
 
     Parameters
     ----------
-    mechanism : str or Mechanism class, optional
-        See `choose_mechanism`.
+    mechanism
+        As in `frechet_mean`.
 
     Examples
     --------
@@ -276,7 +276,8 @@ def frechet_mean(
         1]]``. Groups are public: which record belongs to which is known or was fixed before the
         data were seen, so that replacing a record changes one group's release.
     mechanism : str or Mechanism class, optional
-        See `choose_mechanism`.
+        Noise to use instead of the default for the guarantee and the manifold, see
+        `choose_mechanism`.
     units : array-like, shape (n,), optional
         Label of the person to whom each record belongs, where persons have several: the mean of a
         person's records then counts as one record (about which variances and regions speak, too), n

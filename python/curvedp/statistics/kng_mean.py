@@ -236,10 +236,10 @@ def kng_mean(
         Public length at which logarithms are clipped, in the units of the metric: about the largest
         distance of a record from the mean. By default none is.
     sampler : {"exact", "metropolis"}
-        "exact" draws by rejection, in dimensions up to 6, where that is expected to compute at
-        most 700,000 gradients whatever the records are; how many it computes depends on the
-        records. "metropolis" ends a Markov chain after `chain_length` steps in any dimension; the
-        release is then `Unproved`.
+        How the mean is drawn, by "metropolis" without a guarantee. "exact" draws by rejection, in
+        dimensions up to 6, where that is expected to compute at most 700,000 gradients whatever the
+        records are; how many it computes depends on the records. "metropolis" ends a Markov chain
+        after `chain_length` steps in any dimension; the release is then `Unproved`.
     chain_length : int
         Steps of the Markov chain.
     records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing, coverage

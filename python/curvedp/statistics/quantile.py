@@ -223,9 +223,11 @@ def quantile(
         One number per record; n is public. No value raises: values outside the interval count as
         its nearer end, NaN as `low`.
     q : float, or list of float
-        Level between 0 and 1: 0.5 for the median. Or several in increasing order.
-    low, high : float
-        Public interval, chosen without looking at the values.
+        Level between 0 and 1, 0.5 for the median, or several in increasing order.
+    low : float
+        Lower end of the public interval, chosen without looking at the values.
+    high : float
+        Upper end of the public interval.
     guarantee : PureDP, ApproxDP, ZCDP or GDP
         Guarantee of all levels together when one unit's values are replaced. With the epsilon of
         a density it satisfies epsilon-DP, epsilon^2/8-zCDP and mu-GDP with

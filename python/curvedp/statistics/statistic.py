@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar
 
@@ -336,6 +336,15 @@ class Statistic(abc.ABC, Generic[Result]):
         return vars(cls).get("word") or f"{cls.__module__}:{cls.__qualname__}"
 
     @staticmethod
+    def kinds() -> Iterator[type[Statistic[Any]]]:
+        """All statistics of the modules that are imported."""
+        waiting: list[type[Statistic[Any]]] = Statistic.__subclasses__()
+        while waiting:
+            kind = waiting.pop()
+            yield kind
+            waiting += kind.__subclasses__()
+
+    @staticmethod
     def named(name: str) -> type[Statistic[Any]]:
         """The statistic of that `name`.
 
@@ -344,12 +353,9 @@ class Statistic(abc.ABC, Generic[Result]):
         LookupError
             If there is none in the modules that are imported.
         """
-        waiting: list[type[Statistic[Any]]] = Statistic.__subclasses__()
-        while waiting:
-            kind = waiting.pop()
+        for kind in Statistic.kinds():
             if kind.name() == name:
                 return kind
-            waiting += kind.__subclasses__()
         raise LookupError(f"no statistic {name!r}: import the module that defines it")
 
     @classmethod

@@ -221,12 +221,12 @@ def two_sample_test(
     guarantee : PureDP, ApproxDP, ZCDP or GDP
         Guarantee of the outcome when one unit's records are replaced.
     level : float
-        Chosen beforehand: one test is released, not a p-value.
+        Level of the test, chosen beforehand: one test is released, not a p-value.
     width : float, optional
-        Of the Gaussian kernel, public; by default the ball's radius. A smaller one where the ball
-        is known to be generous.
+        Public width of the Gaussian kernel, by default the ball's radius. A smaller one where the
+        ball is known to be generous.
     relabellings : int
-        More cost no budget and gain little.
+        Number of relabellings; more cost no budget and gain little.
     groups : pair of array-like, optional
         Labels of public groups of both samples: one test for each label, see `frechet_mean`.
     units : pair of array-like, optional

@@ -457,8 +457,8 @@ def frechet_variance(
     records, ball, guarantee, groups
         As in `frechet_mean`.
     within : float, optional
-        s, if you know it without looking at the records; 0 gives the mean squared distance from the
-        centre.
+        Public bound s on the distance of the mean from the centre; by default one is released. 0
+        gives the mean squared distance from the centre.
     weights : pair of float
         Shares of the budget (of mu^2 for GDP) of the mean's distance from the centre and of the
         variance, without `within`.

@@ -149,6 +149,7 @@ mod _core {
         module.add("BOUNDARY_SLACK", curvedp_core::ball::SLACK)?;
         module.add("MOST_OUTSIDE", curvedp_core::groups::MOST_OUTSIDE)?;
         module.add("EXPECTED_SHRINKAGE", curvedp_core::groups::EXPECTED_SHRINKAGE)?;
+        module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
         module.add("BIAS", curvedp_core::groups::BIAS)?;
         module.add("COUNT_UNIT", curvedp_core::messages::COUNT_UNIT)?;
         module.add("ROUND_BOUND", curvedp_core::messages::ROUND_BOUND)?;

@@ -1,0 +1,307 @@
+"""Numbers of records in other orders and units, as names of columns or a word say.
+
+Names of columns and the words are public. So ``lat, lon`` is read as longitude and latitude,
+``w, x, y, z`` as a quaternion with its scalar last, ``Dxx, Dyy, Dzz, Dxy, Dxz, Dyz`` as the upper
+triangle row by row, ``lon_rad, lat_rad`` in radians. What names and words say of one table must
+agree.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from curvedp._validation import as_choice
+
+__all__ = ["ORDERS", "PLAIN", "UNITS_OF_ANGLES", "Reading", "Written"]
+
+#: Names of one number in lower case, the usual one first.
+Aliases = tuple[str, ...]
+
+_LONLAT: tuple[Aliases, ...] = (("lon", "long", "longitude", "lng"), ("lat", "latitude"))
+_XYZ: tuple[Aliases, ...] = (("x",), ("y",), ("z",))
+
+#: Units of angles, in radians.
+UNITS_OF_ANGLES: Mapping[str, float] = MappingProxyType(
+    {"radians": 1.0, "degrees": math.pi / 180, "hours": math.pi / 12}
+)
+_UNIT_IN_NAME = re.compile(r"(?:^|[\W_])(deg|degrees?|rad|radians?|hours?|hrs?)\W*$")
+
+#: Entries of a symmetric 3 x 3 matrix as programs write them: FSL's dtifit --save_tensor, dipy's
+#: lower_triangular, MRtrix's dwi2tensor.
+ORDERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "fsl": ("xx", "xy", "xz", "yy", "yz", "zz"),
+        "dipy": ("xx", "xy", "yy", "xz", "yz", "zz"),
+        "mrtrix": ("xx", "yy", "zz", "xy", "xz", "yz"),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Written:
+    """Numbers of a space's records, for which there are names, orders or units.
+
+    Attributes
+    ----------
+    spec : str
+        The space.
+    kind : {"", "lonlat", "quaternion", "symmetric", "angles"}
+        "" for any others.
+    size : int
+        Order of a symmetric matrix, number of angles.
+    """
+
+    spec: str
+    kind: str = ""
+    size: int = 0
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Order and unit of records, where they are not as `Manifold.as_points` reads them.
+
+    Attributes
+    ----------
+    order : {"fsl", "dipy", "mrtrix"} or None
+        Of the six numbers of a symmetric 3 x 3 matrix.
+    scalar_first : bool or None
+        Of quaternions.
+    angle_units : {"radians", "degrees", "hours"} or None
+        Of longitude and latitude (degrees by default, never hours) and of angles on a torus
+        (radians by default).
+
+    Examples
+    --------
+    >>> import curvedp as cdp
+    >>> rows = np.array([[1.0, 2, 3, 4, 5, 6]])
+    >>> Reading(order="mrtrix").of_rows(rows, cdp.SPD(3).written).tolist()
+    [[1.0, 4.0, 5.0, 2.0, 6.0, 3.0]]
+    >>> places, rest = Reading().of_columns(["lat_rad", "lon_rad"], cdp.Sphere(2).written)
+    >>> places, rest
+    ([1, 0], Reading(order=None, scalar_first=None, angle_units='radians'))
+    """
+
+    order: str | None = None
+    scalar_first: bool | None = None
+    angle_units: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.order is not None:
+            as_choice(self.order, tuple(ORDERS), "order")
+        if self.scalar_first not in (None, True, False):
+            raise TypeError(f"scalar_first must be True or False, got {self.scalar_first!r}")
+        if self.angle_units is not None:
+            as_choice(self.angle_units, tuple(UNITS_OF_ANGLES), "angle_units")
+
+    def check(self, space: Written) -> Reading:
+        """The reading, if it says nothing of what points of the space do not have.
+
+        Raises
+        ------
+        ValueError
+            Otherwise.
+        """
+        if self.order is not None and not (space.kind == "symmetric" and space.size == 3):
+            raise ValueError(f"order is that of six numbers of spd:3, not of {space.spec}")
+        if self.scalar_first is not None and space.kind != "quaternion":
+            raise ValueError(f"scalar_first is of quaternions on rotations:3, not {space.spec}")
+        if self.angle_units is not None:
+            if space.kind not in ("angles", "lonlat"):
+                raise ValueError(
+                    "angle_units is of longitude and latitude and of angles on a torus, not of "
+                    f"{space.spec}"
+                )
+            if self.angle_units == "hours" and space.kind != "angles":
+                raise ValueError("longitude and latitude are in degrees or radians, not in hours")
+        return self
+
+    def of_rows(self, rows: NDArray[Any], space: Written, name: str = "records") -> NDArray[Any]:
+        """Numbers without names as points or their short forms, shape (..., width) each.
+
+        Raises
+        ------
+        ValueError
+            If the reading is of another number of them.
+        """
+        if self == PLAIN:
+            return rows
+        width = rows.shape[-1] if rows.ndim else 1
+        for said, wanted in (("order", 6), ("scalar_first", 4)):
+            if getattr(self, said) is not None and width != wanted:
+                raise ValueError(
+                    f"{said} is of records of {wanted} numbers, and {name} have {width} on their "
+                    "last axis"
+                )
+        if self.order is not None:
+            written = ORDERS[self.order]
+            rows = rows[..., [written.index(entry) for entry in ORDERS["fsl"]]]
+        if self.scalar_first:
+            rows = rows[..., [1, 2, 3, 0]]
+        return self._scaled(rows, space, name)
+
+    def reads(self, width: int, space: Written) -> bool:
+        """True if records of so many numbers can be written so."""
+        fits = self.order is None or width == 6
+        fits &= self.scalar_first is None or width == 4
+        return fits and (self.angle_units is None or _default_unit(space, width) is not None)
+
+    def of_columns(self, names: Sequence[str], space: Written) -> tuple[list[int], Reading]:
+        """The places of a point's columns in the order of a point, and what is left to be read.
+
+        Names say what a column holds in any case, and all with one prefix, as in ``dti_xx``; units
+        of angles stand at their end, as in ``lon_deg``. Others stay as they come.
+
+        Parameters
+        ----------
+        names : sequence of str
+            One column for each number of a point, or one for all.
+        space : Written
+
+        Returns
+        -------
+        list of int
+        Reading
+            Of the columns in this order, for `of_rows`.
+
+        Raises
+        ------
+        ValueError
+            If a name says that its column stands elsewhere, and not all say where they stand; a
+            bare number, as tables without names have, says so only where all do. If the names
+            contradict each other or this reading.
+        """
+        self.check(space)
+        known = _readings(space).get(len(names), ())
+        angular = _default_unit(space, len(names)) is not None
+        bare = [_without_unit(name) for name in names] if angular else list(names)
+        rest = self._with_units_of(names, space) if angular else self
+        written = replace(self, angle_units=None)
+        said = list(range(len(names)))
+        if known:
+            said = written.of_rows(np.arange(len(names)), space, "columns").tolist()
+        for prefix in _prefixes(bare[0], known) if known else ():
+            places = [_place(name, prefix, known) for name in bare]
+            if sorted(places) == list(range(len(known))):
+                found = [places.index(k) for k in range(len(known))]
+                if written != PLAIN and said != found:
+                    raise ValueError(
+                        f"columns {', '.join(names)} say by their names that they are not written "
+                        f"as {written.words}: leave that out, and they are read by name"
+                    )
+                return found, replace(rest, order=None, scalar_first=None)
+        for at, place in enumerate(_place(bare[own], "", known) for own in said):
+            if place not in (-1, at) and not bare[said[at]].isdecimal():
+                expected = ", ".join(own[0] for own in known)
+                raise ValueError(
+                    f"column {names[said[at]]!r} is number {at + 1} of a point, and by its name "
+                    f"number {place + 1}: points of {space.spec} are read as {expected}. Name "
+                    "all columns so, or none"
+                )
+        return list(range(len(names))), rest
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dictionary for JSON, of what is said."""
+        return {name: said for name, said in asdict(self).items() if said is not None}
+
+    def _with_units_of(self, names: Sequence[str], space: Written) -> Reading:
+        """The reading in the unit that names say."""
+        found = {_unit(name) for name in names} - {None}
+        if len(found) > 1:
+            raise ValueError(f"columns {', '.join(names)} name several units of angles")
+        if not found:
+            return self
+        (unit,) = found
+        if self.angle_units not in (None, unit):
+            raise ValueError(
+                f"columns {', '.join(names)} say {unit}, and angle_units {self.angle_units}: "
+                "rename the columns, or leave angle_units out"
+            )
+        return replace(self, angle_units=unit).check(space)
+
+    @property
+    def words(self) -> str:
+        """The reading as keywords."""
+        return ", ".join(f"{name}={said!r}" for name, said in self.to_dict().items())
+
+    def _scaled(self, rows: NDArray[Any], space: Written, name: str) -> NDArray[Any]:
+        if self.angle_units is None:
+            return rows
+        width = rows.shape[-1] if rows.ndim else 1
+        usual = _default_unit(space, width) or _default_unit(space, 1)
+        if usual is None:
+            raise ValueError(
+                f"angle_units is of longitude and latitude, two numbers, and {name} have {width} "
+                "on their last axis"
+            )
+        if usual == self.angle_units:
+            return rows
+        if usual == "degrees":
+            return np.asarray(np.degrees(rows))
+        return np.asarray(rows * UNITS_OF_ANGLES[self.angle_units])
+
+
+#: As points are read.
+PLAIN = Reading()
+
+
+def _default_unit(space: Written, width: int) -> str | None:
+    """The unit in which so many numbers of a record are angles; None if they are none."""
+    if space.kind == "angles" and width in (1, space.size):
+        return "radians"
+    return "degrees" if space.kind == "lonlat" and width == 2 else None
+
+
+def _unit(name: str) -> str | None:
+    """The unit at the end of a column's name."""
+    found = _UNIT_IN_NAME.search(name.lower())
+    return None if found is None else {"d": "degrees", "r": "radians", "h": "hours"}[found[1][0]]
+
+
+def _without_unit(name: str) -> str:
+    return _UNIT_IN_NAME.sub("", name.lower()) or name
+
+
+def _readings(space: Written) -> dict[int, tuple[Aliases, ...]]:
+    """Names of the numbers of a point, or of its short form, by how many there are."""
+    if space.kind == "lonlat":
+        return {2: _LONLAT, 3: _XYZ}
+    if space.kind == "quaternion":
+        return {4: (*_XYZ, ("w",)), 9: _entries(3)}
+    if space.kind == "symmetric":
+        m = space.size
+        upper = tuple(_entry(m, i, j) + _entry(m, j, i) for i in range(m) for j in range(i, m))
+        return {m * (m + 1) // 2: upper, m * m: _entries(m)}
+    return {}
+
+
+def _entries(m: int) -> tuple[Aliases, ...]:
+    return tuple(_entry(m, i, j) for i in range(m) for j in range(m))
+
+
+def _entry(m: int, i: int, j: int) -> Aliases:
+    """Names of an entry of a matrix: axes up to order 3, numbers from 1 up to order 9."""
+    numbers = (f"{i + 1}{j + 1}", f"{i + 1}_{j + 1}") if m <= 9 else (f"{i + 1}_{j + 1}",)
+    return ("xyz"[i] + "xyz"[j], *numbers) if m <= 3 else numbers
+
+
+def _prefixes(name: str, known: Sequence[Aliases]) -> list[str]:
+    """Beginnings that all names may have, shortest first."""
+    lower = name.lower()
+    ends = {alias for own in known for alias in own if lower.endswith(alias)}
+    return sorted((lower[: len(lower) - len(alias)] for alias in ends), key=len)
+
+
+def _place(name: str, prefix: str, known: Sequence[Aliases]) -> int:
+    """Number of the entry that a name with this prefix stands for; -1 if it names none."""
+    lower = name.lower()
+    if not lower.startswith(prefix):
+        return -1
+    return next((k for k, own in enumerate(known) if lower[len(prefix) :] in own), -1)

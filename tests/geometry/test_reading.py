@@ -1,0 +1,259 @@
+"""Numbers of records in other orders and units are read as what they are, by word or by name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars
+import pyarrow as pa
+import pytest
+from scipy.spatial.transform import Rotation
+
+import curvedp as cdp
+from command_line import assert_fails, run
+from curvedp.batch import release
+from curvedp.manifolds.reading import ORDERS, Reading
+from wrong_formats import WRONG
+
+SPD, TURNS, EARTH, CLOCK = cdp.SPD(3), cdp.Rotations(), cdp.Sphere(2), cdp.Torus(1)
+AXES = "xyz"
+
+
+def tensors(count=20):
+    parts = np.random.default_rng(0).standard_normal((count, 3, 3))
+    return parts @ parts.swapaxes(1, 2) + 0.1 * np.eye(3)
+
+
+def written(matrices, order):
+    """The six numbers as a program writes them: dtifit, lower_triangular, dwi2tensor."""
+    return np.stack([matrices[..., *map(AXES.index, entry)] for entry in ORDERS[order]], axis=-1)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("kind", ["array", "list", "cells", "volume"])
+def test_tensors_are_read_in_every_order(order, kind):
+    rows = written(tensors(24), order)
+    mask = np.arange(24).reshape(2, 3, 4) % 3 == 0
+    found = {
+        "array": lambda: SPD.as_points(rows, order=order),
+        "list": lambda: SPD.as_points(rows.tolist(), order=order),
+        "cells": lambda: SPD.as_points(pd.Series(list(rows)), order=order),
+        "volume": lambda: SPD.as_points(rows.reshape(2, 3, 4, 6), order=order, mask=mask),
+    }[kind]()
+    wanted = tensors(24)[mask.ravel()] if kind == "volume" else tensors(24)
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_orders_differ():
+    """Control: each order read as another is another tensor."""
+    for one in ORDERS:
+        for other in ORDERS:
+            found = SPD.as_points(written(tensors(), one), order=other)
+            assert np.array_equal(found, tensors()) == (one == other)
+
+
+def test_the_wrong_formats_are_right_with_their_words():
+    rng = np.random.default_rng(1)
+    words = {
+        "dipy's order": {"order": "dipy"},
+        "MRtrix's order": {"order": "mrtrix"},
+        "radians": {"angle_units": "radians"},
+        "scalar first": {"scalar_first": True},
+    }
+    for wrong in WRONG:
+        if own := words.get(wrong.name):
+            points = wrong.ball.manifold.as_points(wrong.records(rng, 500), **own)
+            assert wrong.ball.contains(points).mean() > 0.6, wrong
+
+
+def test_quaternions_and_angles():
+    turns = Rotation.random(30, rng=2)
+    found = TURNS.as_points(turns.as_quat(scalar_first=True), scalar_first=True)
+    np.testing.assert_allclose(found, turns.as_matrix(), atol=1e-12)
+    hours = np.random.default_rng(3).uniform(-30.0, 30.0, 50)
+    for shape in ((50,), (50, 1)):
+        found = CLOCK.as_points(hours.reshape(shape), angle_units="hours")
+        np.testing.assert_allclose(np.exp(1j * found[:, 0]), np.exp(1j * hours * np.pi / 12))
+    lonlat = np.column_stack([hours * 5, hours * 2])
+    for space in (EARTH, cdp.Projective(2)):
+        radians = space.as_points(np.radians(lonlat), angle_units="radians")
+        np.testing.assert_allclose(radians, space.as_points(lonlat), atol=1e-12)
+        same = space.as_points(lonlat, angle_units="degrees")
+        np.testing.assert_array_equal(same, space.as_points(lonlat))
+
+
+NAMED = [
+    (EARTH, ["lat", "lon"], [[50.0, 8.0]], [[8.0, 50.0]]),
+    (EARTH, ["lat_rad", "lon_rad"], np.radians([[50.0, 8.0]]), [[8.0, 50.0]]),
+    (EARTH, ["Longitude (deg)", "Latitude (deg)"], [[8.0, 50.0]], [[8.0, 50.0]]),
+    (TURNS, ["qw", "qx", "qy", "qz"], [[1.0, 0.0, 0.0, 0.0]], [[0.0, 0.0, 0.0, 1.0]]),
+    (SPD, ["Dxx", "Dyy", "Dzz", "Dxy", "Dxz", "Dyz"], [range(1, 7)], [[1, 4, 5, 2, 6, 3]]),
+    (CLOCK, ["bedtime_hours"], [[6.0]], [[np.pi / 2]]),
+    (cdp.Torus(2), ["phi_deg", "psi_deg"], [[90.0, 45.0]], [[np.pi / 2, np.pi / 4]]),
+]
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, polars.DataFrame])
+@pytest.mark.parametrize(("space", "names", "rows", "plain"), NAMED)
+def test_frames_are_read_by_name(frame, space, names, rows, plain):
+    rows = np.asarray(rows, dtype=float)
+    table = frame(dict(zip(names, rows.T, strict=True)))
+    wanted = space._whole(plain, "points")
+    np.testing.assert_allclose(space._whole(table, "points"), wanted, atol=1e-12)
+    np.testing.assert_allclose(space.read_records(table), wanted, atol=1e-12)
+
+
+def test_a_mean_of_a_frame_in_latitude_and_longitude():
+    rng = np.random.default_rng(4)
+    table = pd.DataFrame({"lat": rng.normal(52.0, 1.0, 300), "lon": rng.normal(13.0, 1.0, 300)})
+    ball = cdp.Ball.from_units("earth", "km", center=[13.0, 52.0], radius=800)
+    found = cdp.frechet_mean(table, ball, cdp.GDP(4.0))
+    assert abs(EARTH.to_lonlat(found.value) - [13.0, 52.0]).max() < 0.6
+
+
+@pytest.mark.parametrize(
+    ("space", "names", "said", "message"),
+    [
+        (SPD, ["xx", "xy", "xz", "yy", "yz", "zz"], {"order": "mrtrix"}, "not written as order"),
+        (TURNS, ["w", "x", "y", "z"], {"scalar_first": False}, "not written as scalar_first=False"),
+        (TURNS, ["i", "j", "k", "w"], {"scalar_first": True}, "'w' is number 3"),
+        (EARTH, ["lat_deg", "lon_deg"], {"angle_units": "radians"}, "say degrees"),
+        (EARTH, ["lat_deg", "lon_rad"], {}, "several units"),
+        (CLOCK, ["hours"], {"angle_units": "degrees"}, "say hours"),
+        (EARTH, ["ra_hours", "dec_hours"], {}, "in degrees or radians, not in hours"),
+    ],
+)
+def test_names_that_contradict_what_is_said_are_refused(space, names, said, message):
+    with pytest.raises(ValueError, match=message):
+        Reading(**said).of_columns(names, space.written)
+    table = pd.DataFrame(np.ones((3, len(names))), columns=names)
+    with pytest.raises(ValueError, match=message):
+        space.as_points(table, **said)
+
+
+@pytest.mark.parametrize(
+    ("space", "said", "message"),
+    [
+        (cdp.SPD(2), {"order": "fsl"}, "six numbers of spd:3"),
+        (EARTH, {"scalar_first": True}, "quaternions on rotations:3"),
+        (SPD, {"angle_units": "degrees"}, "angle_units is of longitude"),
+        (cdp.Sphere(3), {"angle_units": "radians"}, "angle_units is of longitude"),
+        (SPD, {"order": "ants"}, "order must be one of"),
+        (CLOCK, {"angle_units": "turns"}, "angle_units must be one of"),
+        (cdp.Product("sphere:2", "torus:1"), {"angle_units": "degrees"}, "not of sphere:2 x"),
+    ],
+)
+def test_words_that_say_nothing_of_a_space_are_refused(space, said, message):
+    with pytest.raises(ValueError, match=message):
+        space.as_points(space.origin, **said)
+
+
+def test_numbers_of_another_form_than_is_said_are_refused_without_their_count():
+    with pytest.raises(ValueError, match="records of 6 numbers") as refused:
+        SPD.as_points(tensors(987), order="dipy")
+    assert "987" not in str(refused.value)
+    with pytest.raises(ValueError, match="two numbers"):
+        EARTH.as_points(np.ones((5, 3)), angle_units="radians")
+    cells = pd.Series([np.ones(6), np.eye(3), None], dtype=object)  # a cell is a record
+    found = SPD.as_points(cells, order="dipy")
+    assert np.isnan(found[1:]).all()
+
+
+@pytest.mark.parametrize(
+    ("mask", "error", "message"),
+    [
+        (np.ones((3, 4), bool), ValueError, "leading axes"),
+        (np.zeros((2, 3, 4), bool), ValueError, "False everywhere"),
+        (np.full((2, 3, 4), 0.5), TypeError, "of bool"),
+        (True, ValueError, "leading axes"),
+    ],
+)
+def test_masks_that_are_none_are_refused(mask, error, message):
+    with pytest.raises(error, match=message):
+        SPD.as_points(tensors(24).reshape(2, 3, 4, 3, 3), mask=mask)
+
+
+def test_volumes_without_a_mask_are_told_of_it():
+    ball = cdp.Ball("spd:3", center="identity", radius=2.0)
+    with pytest.raises(ValueError, match=r"as_points\(volume, mask=mask\)"):
+        cdp.frechet_mean(tensors(24).reshape(2, 3, 4, 3, 3), ball, cdp.GDP(1.0))
+
+
+# -------------------------------------------------------------------- files and batches
+
+BALL = cdp.Ball("spd:3", center="identity", radius=3.0)
+COMMON = {"ball": BALL, "guarantee": cdp.GDP(1.0), "coverage": False}
+
+
+def lists(rows):
+    return pa.table({"tensor": list(rows), "site": np.arange(len(rows)) % 2})
+
+
+def as_columns(rows):
+    return pa.table({f"v{k}": rows[:, k] for k in range(6)} | {"site": np.arange(len(rows)) % 2})
+
+
+@pytest.mark.parametrize("make", [lists, as_columns])
+@pytest.mark.parametrize("order", ["dipy", "mrtrix"])
+def test_batches_read_what_is_said(make, order, tmp_path):
+    found = []
+    for own, said in (("fsl", None), (order, order)):
+        table = make(written(tensors(40), own))
+        secret = cdp.NoiseSecret(bytes(32))
+        points = [name for name in table.column_names if name != "site"]
+        whole = {"points": points, "order": said, "by": "site", "public_keys": True, **COMMON}
+        found.append(release(cdp.Mean(), table, secret=secret, **whole).table)
+    assert found[0].equals(found[1])
+
+
+def test_a_secret_serves_one_reading_of_a_file(tmp_path):
+    import pyarrow.parquet as pq
+
+    pq.write_table(lists(written(tensors(40), "fsl")), tmp_path / "t.parquet")
+    secret = tmp_path / "secret"
+    cdp.NoiseSecret.create(secret)
+    common = {"points": "tensor", "by": "site", "public_keys": True, "secret": secret, **COMMON}
+    for out, order, refused in (("a", "dipy", False), ("b", "dipy", False), ("c", None, True)):
+        call = (cdp.Mean(), tmp_path / "t.parquet")
+        options = {"out": tmp_path / f"{out}.parquet", "order": order, **common}
+        if refused:
+            with pytest.raises(cdp.errors.SecretError, match="has served other data"):
+                release(*call, **options)
+        else:
+            release(*call, **options)
+
+
+def test_the_mean_of_a_file_and_protected_rows_read_what_is_said(tmp_path):
+    import pyarrow.parquet as pq
+
+    near = written(np.eye(3) + 0.01 * tensors(400), "mrtrix")
+    pq.write_table(lists(near), tmp_path / "t.parquet")
+    exact = cdp.nonprivate.frechet_mean(np.eye(3) + 0.01 * tensors(400), "spd:3").value
+    for guarantee, n_guess in ((cdp.GDP(4.0), None), (cdp.GDP(8.0, neighbours="add-remove"), 400)):
+        options = COMMON | {"guarantee": guarantee, "n_guess": n_guess, "points": "tensor"}
+        found = release(cdp.Mean(), tmp_path / "t.parquet", order="mrtrix", **options)
+        assert cdp.SPD(3).dist(found.value, exact) < 0.2  # noise of .01
+
+
+@pytest.mark.parametrize("suffix", ["npy", "csv", "parquet"])
+def test_the_command_line_reads_what_is_said(suffix, tmp_path):
+    import pyarrow.parquet as pq
+
+    rows = written(np.eye(3) + 0.01 * tensors(400), "mrtrix")
+    path = tmp_path / f"tensors.{suffix}"
+    if suffix == "npy":
+        np.save(path, rows.reshape(4, 10, 10, 6))
+        np.save(tmp_path / "mask.npy", np.ones((4, 10, 10), np.uint8))
+    elif suffix == "csv":
+        np.savetxt(path, rows, "%.17g", ",")
+    else:
+        pq.write_table(as_columns(rows).drop_columns("site"), path)
+    ball = ["--manifold", "spd:3", "--center", "identity", "--radius", "3", "--mu", "4"]
+    own = {"npy": ["--mask", tmp_path / "mask.npy"], "csv": ["--no-header"], "parquet": []}[suffix]
+    done = run("mean", path, *ball, *own, "--order", "mrtrix", "--out", tmp_path / "out.json")
+    assert done.exit_code == 0, done.output
+    value = cdp.Release.from_json((tmp_path / "out.json").read_text()).value
+    exact = cdp.nonprivate.frechet_mean(np.eye(3) + 0.01 * tensors(400), "spd:3").value
+    assert cdp.SPD(3).dist(value, exact) < 0.2
+    wrong = ["--scalar-first", "--out", tmp_path / "none.json"]
+    assert_fails(run("mean", path, *ball, *own, *wrong), 2, "scalar_first is of quaternions")
