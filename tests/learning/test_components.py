@@ -73,7 +73,8 @@ def test_under_pure_dp_the_first_component_is_found_where_the_moment_is_noise() 
 def test_the_guarantee_says_which_mechanism_is_used() -> None:
     records = ellipsoid(300)
     names = {
-        cdp.PureDP(2.0): "exponential mechanism on directions",
+        cdp.PureDP(1.0): "exponential mechanism on directions",
+        cdp.PureDP(20.0): "Riemannian Laplace",
         cdp.GDP(1.0): "tangent Gaussian",
     }
     for guarantee, name in names.items():

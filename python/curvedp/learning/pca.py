@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -10,27 +11,31 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp._guard import quiet
+from curvedp._labels import as_labels, ordered_codes
 from curvedp._validation import FloatArray, as_choice, as_count
 from curvedp.learning._sklearn import check_is_fitted
 from curvedp.learning.estimator import Transformer, all_or_nothing
 from curvedp.privacy import PureDP, Release
+from curvedp.privacy.base import adds_or_removes
 from curvedp.statistics.dispersion import log_covariance
 from curvedp.statistics.grouping import GroupsLike
 from curvedp.statistics.principal_components import DEFAULT_WEIGHTS, principal_components
 
 #: Shares of the mean and of the second moment; see docs/learning.md.
 _WEIGHTS = (0.1, 0.9)
-#: Ways to find the components.
-_MECHANISMS = ("exponential", "moment")
+#: Ways to find the components, and the noise of a moment, over the squared radius, below which its
+#: eigenvectors are as good as directions of pure DP; see docs/learning.md.
+_MECHANISMS, _SMALL = ("exponential", "moment"), 0.05
 
 
 @dataclass(eq=False, repr=False)
 class TangentPCA(Transformer):
     """Directions of largest variance of log_p x at the released mean p.
 
-    Under PureDP `curvedp.principal_components` releases them, by the exponential mechanism.
-    Otherwise they are the eigenvectors of the second moment that `curvedp.log_covariance` releases,
-    which are better there. Coordinates of further points are computed at no cost.
+    They are the eigenvectors of the second moment that `curvedp.log_covariance` releases; under
+    PureDP, where its noise is large, `curvedp.principal_components` releases them by the
+    exponential mechanism. Public numbers decide. Coordinates of further points are computed at no
+    cost.
 
     Parameters
     ----------
@@ -45,7 +50,8 @@ class TangentPCA(Transformer):
         Public length at which logarithms are shortened, as in `log_covariance` or
         `principal_components`.
     mechanism : {"exponential", "moment"}, optional
-        How the components are found; by default as the guarantee has it.
+        How the components are found; by default "exponential" under PureDP where the noise of a
+        moment, in operator norm, is about a twentieth of the squared radius or more.
 
     Attributes
     ----------
@@ -114,7 +120,7 @@ class TangentPCA(Transformer):
         count = dim if self.n_components is None else self.n_components
         count = as_count(count, "n_components", most=dim)
         how: dict[str, Any] = {"max_dist": self.max_dist, "units": units, **self._options}
-        if self._is_exponential(dim):
+        if self._is_exponential(dim, self._size(records, units)):
             weights = DEFAULT_WEIGHTS if self.weights is None else self.weights
             found = principal_components(
                 records, count, self._domain, self.guarantee, weights=weights, **how
@@ -130,11 +136,23 @@ class TangentPCA(Transformer):
         rows = rows * np.sign(np.take_along_axis(rows, largest, axis=1))
         return self._keep(found, rows, values[:count], float(values.sum()))
 
-    def _is_exponential(self, dim: int) -> bool:
+    def _size(self, records: FloatArray, units: GroupsLike) -> int:
+        """Public number of records or units, or a guess of it."""
+        if adds_or_removes(self.guarantee):
+            return self.n_guess or 1
+        if units is None:
+            return len(records)
+        return max(1, len(ordered_codes(as_labels(units, "units"), "units")[0]))
+
+    def _is_exponential(self, dim: int, n: int) -> bool:
         """True for the exponential mechanism, of which a line has none."""
         if self.mechanism is not None:
             return as_choice(self.mechanism, _MECHANISMS, "mechanism") == "exponential"
-        return isinstance(self.guarantee, PureDP) and dim > 1
+        if not isinstance(self.guarantee, PureDP) or dim < 2:
+            return False
+        size, share = dim * (dim + 1) // 2, _WEIGHTS[1] * self.guarantee.epsilon
+        deviation = math.sqrt(2 * (size + 1)) * min(1.0, self.records_per_unit / n) / share
+        return math.sqrt(2 * dim) * deviation > _SMALL
 
     def _keep(self, found: Release, rows: FloatArray, values: FloatArray, total: float) -> Self:
         """Sets what the fit found."""
