@@ -25,7 +25,7 @@ from curvedp.statistics.principal_components import DEFAULT_WEIGHTS, principal_c
 _WEIGHTS = (0.1, 0.9)
 #: Ways to find the components, and the noise of a moment, over the squared radius, below which its
 #: eigenvectors are as good as directions of pure DP; see docs/learning.md.
-_MECHANISMS, _SMALL = ("exponential", "moment"), 0.05
+_MECHANISMS, _SMALL = ("exponential", "moment"), 0.025
 
 
 @dataclass(eq=False, repr=False)
@@ -51,7 +51,7 @@ class TangentPCA(Transformer):
         `principal_components`.
     mechanism : {"exponential", "moment"}, optional
         How the components are found; by default "exponential" under PureDP where the noise of a
-        moment, in operator norm, is about a twentieth of the squared radius or more.
+        moment, in operator norm, is about 2.5 % of the squared radius or more.
 
     Attributes
     ----------
