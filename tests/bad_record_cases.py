@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from manifold_list import Case
+from manifold_list import FRAMES, Case
 from reference.twin import Array
 
 
@@ -39,15 +39,14 @@ def bad_records(case: Case, center: Array) -> dict[str, Array]:
     if case.name.startswith("kendall"):
         bad["one place"] = np.ones(shape)
         bad["one place up to rounding"] = np.ones(shape) + 1e-16 * center
-    if case.name.startswith("unitary"):
+    if case.name.startswith(FRAMES):
+        above = np.triu(np.full(shape[:2], 0.1), 1)
         bad["scaled"] = 1.001 * center
-        bad["sheared"] = center + np.triu(np.full(shape[:2], 0.1), 1)[..., None]
+        bad["sheared"] = center + above.reshape(*shape[:2], *[1] * (len(shape) - 2))
         if shape[0] == 1:
             bad["sheared"] = center * [2.0, 0.5]
     if case.name.startswith("so"):
         bad["turned over"] = center * np.where(np.arange(shape[0]) == 0, -1.0, 1.0)
-        bad["scaled"] = 1.001 * center
-        bad["sheared"] = center + np.triu(np.full(shape, 0.1), 1)
     if case.name.startswith("correlation"):
         bad["more than 1"] = np.where(np.eye(shape[0]) > 0, 1.0, 1.01)
         bad["singular"] = np.ones(shape)

@@ -18,6 +18,7 @@ import numpy as np
 import curvedp as cdp
 from curvedp.conformal import ball_mesh, density, knn_graph, laplacian
 from curvedp.manifolds.spaces import SPD_METRICS
+from manifold_list import COMPACT
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -31,9 +32,7 @@ COLUMNS = {
         *("correlation:3", "torus:2"),
     ),
     "hyperbolic": ("hyperboloid:2",),
-    "planar shapes, subspaces, SO(n), U(n)": (
-        *("kendall:5", "grassmann:4:2", "so:4", "unitary:2"),
-    ),
+    "planar shapes, subspaces, SO(n), U(n)": ("kendall:5", *(case.name for case in COMPACT)),
 }
 PURE, GAUSSIAN, BOTH, NONE = "ε", "μ", "ε, μ", "–"
 

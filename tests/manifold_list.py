@@ -38,6 +38,8 @@ class Case:
     twin: Twin
     precise: Any
     curvature_bounds: tuple[float, float]
+    #: Of compact spaces of any rank: sensitivities at which Laplace and Gaussian noise is audited.
+    audited: tuple[float, float] | None = None
 
     @cached_property
     def manifold(self) -> Any:
@@ -150,6 +152,7 @@ def _grassmann(n: int, k: int) -> Case:
         Grassmann(n, k),
         precise.PreciseGrassmann(),
         (bound, bound) if min(k, n - k) == 1 else (0.0, 2.0),
+        (0.3, 0.4),
     )
 
 
@@ -160,6 +163,7 @@ def _special_orthogonal(n: int) -> Case:
         SpecialOrthogonal(n),
         precise.PreciseSpecialOrthogonal(),
         {2: (0.0, 0.0), 3: (0.25, 0.25)}.get(n, (0.0, 0.5)),
+        (0.4, 0.6),
     )
 
 
@@ -170,6 +174,7 @@ def _unitary(n: int) -> Case:
         Unitary(n),
         precise.PreciseUnitary(),
         (0.0, 0.0 if n == 1 else 0.5),
+        (0.3, 0.6),
     )
 
 
@@ -279,6 +284,12 @@ KINDS = [
     )
 ]
 
+# Kinds whose points are orthonormal frames.
+FRAMES = ("so", "unitary")
+
+# Compact spaces of any rank among them, whose noise is drawn by angles.
+COMPACT = [case for case in KINDS if case.audited is not None]
+
 # These and three of other sizes, for the expensive batteries.
 SMALL = [
     *KINDS,
@@ -286,6 +297,6 @@ SMALL = [
 ]
 
 
-def of(cases: list[Case], kind: str) -> list[Case]:
-    """Those whose name begins with `kind`."""
+def of(cases: list[Case], kind: str | tuple[str, ...]) -> list[Case]:
+    """Those whose name begins with `kind`, or with one of several."""
     return [case for case in cases if case.name.startswith(kind)]

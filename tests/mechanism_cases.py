@@ -9,6 +9,7 @@ import numpy as np
 
 import curvedp as cdp
 from curvedp import _core
+from manifold_list import COMPACT
 
 BALL_RADIUS = 0.5
 
@@ -81,9 +82,7 @@ LAPLACE = [
         ("rotations:3", 0.9),
         ("projective:2", 0.4),
         ("torus:2", 0.5),
-        ("grassmann:4:2", 0.3),
-        ("so:4", 0.4),
-        ("unitary:2", 0.3),
+        *((case.name, case.audited[0]) for case in COMPACT),
         ("spd:2", 0.6),
         ("spd:3", 0.4),
         ("hpd:2", 0.3),
@@ -100,9 +99,7 @@ GAUSSIAN = [
         ("rotations:3", 0.9),
         ("projective:2", 0.4),
         ("torus:2", 0.7),
-        ("grassmann:4:2", 0.4),
-        ("so:4", 0.6),
-        ("unitary:2", 0.6),
+        *((case.name, case.audited[1]) for case in COMPACT),
     )
 ]
 WRAPPED = [

@@ -8,7 +8,7 @@ more privacy than there is, nor does an epsilon worked out from sensitivity and 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
@@ -99,6 +99,31 @@ def numbers(array: FloatArray) -> str:
     if is_long(array):
         return f"<shape {array.shape}>"
     return " ".join(np.array2string(array, precision=4, separator=", ").split())
+
+
+def shortest(number: float, is_it: Callable[[float], bool]) -> str:
+    """The shortest decimal number near another that is the one that is meant.
+
+    Parameters
+    ----------
+    number : float
+    is_it : callable
+
+    Returns
+    -------
+    str
+        All digits of `number` if none is.
+
+    Examples
+    --------
+    >>> shortest(0.30000000000000004, lambda own: own / 3 == 0.3 / 3)
+    '0.3'
+    """
+    for digits in range(1, 18):
+        found = float(f"{number:.{digits}g}")
+        if is_it(found):
+            return repr(found)
+    return repr(number)
 
 
 def one_line(item: Any) -> str:

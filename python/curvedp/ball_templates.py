@@ -15,8 +15,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from curvedp._validation import as_finite
+from curvedp._validation import FloatArray, as_finite
+from curvedp.manifolds import Manifold
 from curvedp.manifolds.reading import UNITS_OF_ANGLES
+from curvedp.unit import Unit
 
 #: Mean radius of the Earth in km (International Union of Geodesy and Geophysics, Moritz 2000).
 _EARTH = 6371.0088
@@ -80,8 +82,10 @@ TEMPLATES: Mapping[str, Template] = MappingProxyType(
 )
 
 
-def public_ball(field: str, units: str, center: Any, radius: float | None) -> tuple[Any, ...]:
-    """Manifold, centre and radius of a field's ball; see `Ball.from_units`.
+def public_ball(
+    field: str, units: str, center: Any, radius: float | None
+) -> tuple[str, Any, float, Unit]:
+    """Manifold, centre, radius and unit of a field's ball; see `Ball.from_units`.
 
     Raises
     ------
@@ -101,9 +105,28 @@ def public_ball(field: str, units: str, center: Any, radius: float | None) -> tu
     if radius is None:
         if template.radius is None:
             raise ValueError(f"balls of {field!r} need a radius, in {units}")
-        return template.manifold, center, template.radius
-    length = float(radius) * (unit if template.radius is None else 1.0)
-    return template.manifold, center, length
+        return template.manifold, center, template.radius, Unit(field, units)
+    if template.radius is not None:
+        return template.manifold, center, float(radius), Unit(field, units)
+    return template.manifold, center, float(radius) * unit, Unit(field, units, unit)
+
+
+def is_of_field(manifold: Manifold, unit: Unit) -> bool:
+    """True for a unit that a field's template has, with its length."""
+    template = TEMPLATES.get(unit.field)
+    if template is None or manifold.spec != template.manifold or unit.name not in template.units:
+        return False
+    return unit.length == (None if template.radius is not None else template.units[unit.name])
+
+
+def is_template(manifold: Manifold, center: FloatArray, radius: float, unit: Unit) -> bool:
+    """True for the ball that a field's template has itself, in this unit."""
+    template = TEMPLATES.get(unit.field)
+    if template is None or template.radius != radius or template.center_of is None:
+        return False
+    if manifold.spec != template.manifold or unit.name not in template.units:
+        return False
+    return np.array_equal(template.center_of(template.units[unit.name]), center)
 
 
 def _named(known: Mapping[str, _Value], name: str, kind: str) -> _Value:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -13,10 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 from curvedp import _core
 from curvedp._displays import Shown, displayed
 from curvedp._html import card
-from curvedp._text import numbers
+from curvedp._text import numbers, shortest
 from curvedp._validation import FloatArray, as_array, as_finite, as_positive
-from curvedp.ball_templates import public_ball
+from curvedp.ball_templates import is_of_field, is_template, public_ball
 from curvedp.manifolds import Manifold, Product, Sphere, Torus, as_manifold
+from curvedp.unit import Unit, told_in
 
 #: Relative slack of the radius: rounding may leave records and means that far outside the ball.
 #: Sensitivities count it.
@@ -24,6 +27,12 @@ BOUNDARY_SLACK = _core.BOUNDARY_SLACK
 
 #: After k steps the radius is within about 1/k of the least.
 _COVERING_STEPS = 2000
+
+#: Letters of a centre that is written with all its digits.
+_TYPED = 100
+
+#: A centre is rounded onto its manifold so often: that settles, or alternates between two points.
+_ROUNDINGS = 4
 
 NOT_ON_PRODUCTS = (
     "not released on products of manifolds, where there are frechet_mean and adaptive_mean: "
@@ -47,6 +56,9 @@ class Ball:
     radius : float
         Public radius in the units of the metric, below `manifold.max_ball_radius`, so that every
         data set in the ball has a unique Fréchet mean.
+    unit : Unit, optional
+        The unit in which the ball was stated and its releases are told, as `from_units` sets it;
+        everything is computed in the units of the metric.
 
     Raises
     ------
@@ -63,9 +75,19 @@ class Ball:
     1.5
     """
 
+    _unit: Unit | None = None
+
     def __init__(
-        self, manifold: Manifold | str | Any, center: ArrayLike | str, radius: float
+        self,
+        manifold: Manifold | str | Any,
+        center: ArrayLike | str,
+        radius: float,
+        *,
+        unit: Unit | None = None,
     ) -> None:
+        if not isinstance(unit, (Unit, NoneType)):
+            raise TypeError(f"unit must be a Unit or None, got {type(unit).__name__}")
+        self._unit = unit
         if isinstance(manifold, Product):
             raise TypeError("a product of manifolds has a ball for each factor: use ProductBall")
         if isinstance(center, str):
@@ -102,7 +124,7 @@ class Ball:
                 + further * math.isfinite(space.max_ball_radius)
             )
         self._manifold = space
-        self._center = space.project(point)
+        self._center = _settled(space, point)
         self._center.flags.writeable = False
         self._radius = length
 
@@ -207,10 +229,13 @@ class Ball:
         >>> bool(ball.contains(3.0e-3 * np.eye(3))), float(ball.center[0, 0].round(6)), ball.radius
         (True, 0.00078, 2.34)
         >>> near_berlin = Ball.from_units("earth", "km", center=[13.4, 52.5], radius=500)
-        >>> round(near_berlin.radius, 4)
-        0.0785
+        >>> near_berlin
+        Ball.from_units('earth', 'km', center=[13.4, 52.5], radius=500.0)
+        >>> round(near_berlin.radius, 4), near_berlin.unit.name
+        (0.0785, 'km')
         """
-        return Ball(*public_ball(field, units, center, radius))
+        space, middle, length, unit = public_ball(field, units, center, radius)
+        return Ball(space, middle, length, unit=unit)
 
     @property
     def manifold(self) -> Manifold:
@@ -226,6 +251,11 @@ class Ball:
     def radius(self) -> float:
         """The public radius, in the units of the metric."""
         return self._radius
+
+    @property
+    def unit(self) -> Unit | None:
+        """The unit in which the ball was stated and its releases are told, if there is one."""
+        return self._unit
 
     @property
     def radii(self) -> tuple[float, ...]:
@@ -338,8 +368,61 @@ class Ball:
         """
         return displayed(self, "curvedp.plotting.balls:BallDisplay.from_ball")
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Ball):
+            return NotImplemented
+        same = (type(self), self.manifold, self.radii, self.unit)
+        return same == (type(other), other.manifold, other.radii, other.unit) and np.array_equal(
+            self.center, other.center
+        )
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.manifold, self.radii, self.unit))
+
     def __repr__(self) -> str:
-        return f"Ball({self.manifold.spec!r}, center={self._named_center}, radius={self.radius:g})"
+        """A text that makes the ball again, where its centre has few numbers."""
+        said = ""
+        if self.unit is not None and not self._is_of_field:
+            said = f", unit={self.unit!r}"
+        elif self.unit is not None:
+            unit, length = self.unit, self.unit.length or 1.0
+            if is_template(self.manifold, self.center, self.radius, unit):
+                return f"Ball.from_units({unit.field!r}, {unit.name!r})"
+            text = shortest(self.radius / length, lambda own: own * length == self.radius)
+            return (
+                f"Ball.from_units({unit.field!r}, {unit.name!r}, center={self._told_center}, "
+                f"radius={text})"
+            )
+        named = f"{self.manifold.spec!r}, center={self._typed_center}, radius={self.radius!r}"
+        return f"Ball({named}{said})"
+
+    @property
+    def _is_of_field(self) -> bool:
+        return self.unit is not None and is_of_field(self.manifold, self.unit)
+
+    @property
+    def _typed_center(self) -> str:
+        """The centre by its name, or by all digits of its numbers if that is short."""
+        named, typed = self._named_center, repr(self.center.tolist())
+        return typed if named[0] == "[" and len(typed) <= _TYPED else named
+
+    @property
+    def _told_center(self) -> str:
+        """The centre in the ball's unit."""
+        assert self.unit is not None
+        found = self.unit.numbers_of(self.manifold, self.center)
+        if found is None:
+            return self._typed_center
+        given, _ = found
+        turn = 2 * math.pi / (self.unit.length or 1.0)
+        ways = [given, given - turn] if given.size == 1 else [given]
+        for digits, numbers_of_way in itertools.product(range(1, 18), ways):
+            rounded = [float(f"{own:.{digits}g}") for own in numbers_of_way.tolist()]
+            said = rounded[0] if given.size == 1 else rounded
+            space, center, *_ = public_ball(self.unit.field, self.unit.name, said, self.radius)
+            if np.array_equal(Ball(space, center, self.radius).center, self.center):
+                return repr(said)
+        return repr(given.item() if given.size == 1 else self.center.tolist())
 
     @property
     def _named_center(self) -> str:
@@ -354,13 +437,13 @@ class Ball:
         facts = [
             ("manifold", space.spec),
             ("dimension", str(space.dim)),
-            ("center", self._named_center),
-            ("radius", f"{self.radius:g}"),
+            ("center", self._told_center if self._is_of_field else self._named_center),
+            ("radius", told_in(self.unit)(self.radius)),
         ]
         return card(f"{type(self).__name__}: the public domain of a release", facts)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.manifold, self.center, self.radius)
+        return _ball, (self.manifold, self.center, self.radius, self.unit)
 
 
 class ProductBall(Ball):
@@ -459,16 +542,31 @@ class ProductBall(Ball):
         return inside
 
     def __repr__(self) -> str:
-        return f"ProductBall({', '.join(map(repr, self.factors))}, on={self.manifold.spec!r})"
+        space = as_manifold(self.manifold.spec)
+        factors = ", ".join(map(repr, self.factors))
+        plain = Product(*(ball.manifold for ball in self.factors))
+        on = "" if space == plain else f", manifold={self.manifold!r}"
+        return f"ProductBall({factors}{on})"
 
     def _repr_html_(self) -> str:
         facts = [("manifold", self.manifold.spec), ("dimension", str(self.manifold.dim))]
-        rows = [(b.manifold.spec, b._named_center, f"{b.radius:g}") for b in self.factors]
+        rows = [(b.manifold.spec, b._named_center, told_in(b.unit)(b.radius)) for b in self.factors]
         title = "ProductBall: the public domain of a release"
         return card(title, facts, columns=("factor", "center", "radius"), rows=rows)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _product_ball, (self.factors, self.manifold)
+
+
+def _settled(space: Manifold, point: FloatArray) -> FloatArray:
+    """A point rounded onto the manifold, such that it stays as it is when a ball is made of it."""
+    for _ in range(_ROUNDINGS):
+        point = space.project(point)
+    return point
+
+
+def _ball(manifold: Manifold, center: FloatArray, radius: float, unit: Unit | None) -> Ball:
+    return Ball(manifold, center, radius, unit=unit)
 
 
 def _product_ball(factors: tuple[Ball, ...], manifold: Product) -> ProductBall:

@@ -46,6 +46,7 @@ from curvedp.statistics.search_design import whole_of
 from curvedp.statistics.statistic import Statistic
 from curvedp.statistics.variance import Variance
 from curvedp.sums.noise import mean_length
+from curvedp.unit import Unit, told_in
 
 __all__ = ["Plan", "plan"]
 
@@ -73,6 +74,9 @@ class Plan:
         Meaning of the figures, in one sentence or two.
     radius : float or None
         The ball's radius, where the quantity is a distance.
+    unit : Unit or None
+        The ball's unit, in which texts tell the quantity; numbers here are in the units of the
+        metric.
     """
 
     statistic: str
@@ -83,10 +87,13 @@ class Plan:
     high: float
     meaning: str
     radius: float | None
+    unit: Unit | None = None
 
     def to_json(self) -> str:
         """JSON text: an entry for each attribute."""
-        return json.dumps(vars(self) | {"guarantee": self.guarantee.to_dict()}, ensure_ascii=False)
+        unit = None if self.unit is None else self.unit.to_dict()
+        own = vars(self) | {"guarantee": self.guarantee.to_dict(), "unit": unit}
+        return json.dumps(own, ensure_ascii=False)
 
     def report(self) -> str:
         """Plain text: one line for each attribute, then what they mean."""
@@ -94,14 +101,16 @@ class Plan:
         return "\n".join([*rows, *textwrap.wrap(self.meaning, 88), ""])
 
     def _facts(self) -> list[tuple[str, str]]:
-        between = "" if self.low == self.high else f"{self.low:.4g} to "
+        power = 2 if self.statistic == "frechet_variance" else 1
+        told = told_in(self.unit)
+        between = "" if self.low == self.high else f"{told(self.low, 4, power)} to "
         share = ""
         if self.radius is not None:
             share = f"  ({percent(self.high / self.radius)} of the radius)"
         return [
             ("records", str(self.n)),
             ("guarantee", str(self.guarantee)),
-            (self.quantity, f"{between}{self.high:.4g}{share}"),
+            (self.quantity, f"{between}{told(self.high, 4, power)}{share}"),
         ]
 
     def __repr__(self) -> str:
@@ -158,8 +167,8 @@ def plan(
     n : int, optional
         Number of records, to find the expected error.
     error : float, optional
-        Wished error, or half-length, that `high` shall not exceed, to find the number of records.
-        Either `n` or `error`.
+        Wished error, or half-length, that `high` shall not exceed, to find the number of records,
+        in the units of the metric: 5 km are ``5 * ball.unit.length``. Either `n` or `error`.
     spread : float, optional
         Root mean square distance of the records from their mean, a guess that is not taken from
         them, in the units of the metric.
@@ -210,6 +219,7 @@ def plan(
         records_per_unit=as_count(records_per_unit, "records_per_unit"),
         mechanism=mechanism,
     )
+    unit = domain.unit
     planner = _PLANNERS[statistic]
     if isinstance(domain, WholeSpace):
         planner = _located_mean
@@ -217,7 +227,7 @@ def plan(
         planner = _counted(planner, must=coverage is True)
     least = domain.manifold.dim + 2 if statistic == "confidence_region" else 1
     if n is not None:
-        return planner(request, as_count(n, "n", least=least))
+        return replace(planner(request, as_count(n, "n", least=least)), unit=unit)
     assert error is not None
     wished = as_positive(error, "error")
 
@@ -228,7 +238,7 @@ def plan(
             return False
 
     refusal = f"no number of records brings the expected error down to {wished:g}"
-    return planner(request, smallest_n(enough, refusal, least))
+    return replace(planner(request, smallest_n(enough, refusal, least)), unit=unit)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import stat
 import threading
 import time
 from concurrent.futures import CancelledError
+from functools import partial
 
 import pyarrow.parquet as pq
 import pytest
@@ -18,10 +19,11 @@ import batch_cases as cases
 import curvedp as cdp
 import curvedp.batch
 from batch_cases import Stop, interrupted, left_over, release, run
-from curvedp.batch import build, output
+from curvedp.batch import build, output, worker
 from curvedp.batch import job as jobs
 from curvedp.batch.opening import open_job
 from curvedp.batch.parquet import Source
+from curvedp.batch.run import Threads
 from curvedp.batch.storage import locked
 from curvedp.errors import BatchError, BudgetError, SecretError
 
@@ -291,13 +293,13 @@ def test_a_chunk_of_an_earlier_job_in_the_same_place_is_not_taken_for_one_of_thi
     first = begin()
     first.remove()
     second = begin()
-    second.prepare()
+    second.prepare(partial(Threads().each, second))
     with pytest.raises(BatchError, match="another batch by now"):
-        jobs.release_chunk(str(first.folder), first.identity, 0)
+        worker.work(str(first.folder), first.identity, "once", "release", 0)
     with pytest.raises(SecretError, match="not the secret"):
         first.store(0, (chunk := second.read(0)).keys, *second.release(chunk))
     assert second.pending() == list(range(second.layout.chunks))
-    assert jobs.release_chunk(str(second.folder), second.identity, 0) > 0
+    assert worker.work(str(second.folder), second.identity, "once", "release", 0) > 0
     assert 0 not in second.pending()
 
 
@@ -344,8 +346,8 @@ def test_two_inputs_are_never_mixed_in_a_result(tmp_path, secret, monkeypatch, p
         interrupted(tmp_path, source, monkeypatch, **common)
     owner, name = {
         "reading": (jobs.Job, "read"),
-        "counting": (jobs, "divide"),
-        "dealing": (jobs, "divide"),
+        "counting": (jobs.Division, "run"),
+        "dealing": (jobs.Division, "run"),
     }[place]
     with monkeypatch.context() as patch:
         _overwritten_in(patch, owner, name, source, second.read_bytes())
@@ -373,9 +375,8 @@ def test_another_library_does_not_go_on_with_a_batch(tmp_path, secret, monkeypat
             patch.setattr(build, "_core_digest", lambda: "5a" * 32)
         with pytest.raises(BatchError, match=r"began with curvedp .* and here is curvedp"):
             run(tmp_path, source, resume=True, **common)
-        jobs._loaded.cache_clear()
         with pytest.raises(BatchError, match=r"began with curvedp .* and here is curvedp"):
-            jobs.release_chunk(str(job.folder), job.identity, job.pending()[0])
+            worker.work(str(job.folder), job.identity, "once", "release", 0)
     run(tmp_path, source, resume=True, **common)
     assert len(ledger.entries) == 1
 

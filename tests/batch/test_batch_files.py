@@ -20,6 +20,7 @@ import curvedp as cdp
 import curvedp.batch
 from batch_cases import left_over, release, run
 from curvedp.batch import layout, output, partitions
+from curvedp.batch import ordered as ordered_groups
 from curvedp.batch.parquet import Source
 from curvedp.batch.run import _InTurn
 from curvedp.errors import BatchError, ExistenceError
@@ -29,37 +30,35 @@ def test_keys_with_one_hash_are_kept_apart(tmp_path, secret, monkeypatch):
     data = cases.table(60, ordered=False)
     source = cases.write(tmp_path / "in.parquet", data)
     expected = cases.by_key(release(data, secret=secret).table)
-    hashes = partitions.hashes_of
+    hashes = partitions.key_hashes
     few = np.uint64(3 << 62)
-    monkeypatch.setattr(partitions, "hashes_of", lambda keys: hashes(keys) & few)
+    monkeypatch.setattr(partitions, "key_hashes", lambda keys: hashes(keys) & few)
     run(tmp_path, source, secret=secret, chunk_rows=300)
     assert cases.by_key(pq.read_table(tmp_path / "out.parquet")) == expected
 
 
-@pytest.mark.parametrize("bits", [1, 2, 3])
-def test_records_are_dealt_out_again_where_few_files_may_be_open(
-    tmp_path, secret, monkeypatch, bits
-):
+@pytest.mark.parametrize(("deal", "most"), [(1, 16), (101, 16), (37, 2)])
+def test_records_are_dealt_out_in_any_pieces(tmp_path, secret, monkeypatch, deal, most):
     """With the same result, and no partition larger than it would be otherwise."""
     data = cases.table(100, ordered=False)
     source = cases.write(tmp_path / "in.parquet", data)
     run(tmp_path, source, "once.parquet", secret=secret, chunk_rows=50)
     rows, groups = [], []
-    read = partitions.Partition.read
+    read = partitions.Dealt.read
 
-    def counted(part, manifold):
-        firsts, n, points = read(part, manifold)
+    def counted(dealt, number):
+        firsts, n, points = read(dealt, number)
         rows.append(len(points))
         groups.append(len(n))
         return firsts, n, points
 
-    monkeypatch.setattr(partitions.Partition, "read", counted)
-    monkeypatch.setattr(partitions, "_BITS_AT_ONCE", bits)
-    monkeypatch.setattr(partitions, "_DEAL_ROWS", 101)
+    monkeypatch.setattr(partitions.Dealt, "read", counted)
+    monkeypatch.setattr(partitions, "_MOST_BITS", most)
+    monkeypatch.setattr(layout, "rows_of_chunk", lambda *_: deal)
     run(tmp_path, source, secret=secret, chunk_rows=50)
     once, again = (pq.read_table(tmp_path / name) for name in ("once.parquet", "out.parquet"))
     assert again.equals(once)
-    assert len(rows) == 1 << (-(-len(data) // 50) - 1).bit_length()
+    assert len(rows) == min(1 << (-(-len(data) // 50) - 1).bit_length(), 1 << most)
     assert (sum(rows), sum(groups)) == (len(data), 100)
     assert max(rows) < 6 * len(data) / len(rows)
     assert left_over(tmp_path) == []
@@ -88,7 +87,7 @@ def test_records_are_dealt_out_again_where_few_files_may_be_open(
 def test_keys_of_every_type_make_the_same_groups_as_in_memory(
     tmp_path, secret, keys, shuffled, monkeypatch
 ):
-    monkeypatch.setattr(layout, "_SCAN_ROWS", 7)  # a group ends where each table does
+    monkeypatch.setattr(ordered_groups, "_SCAN_ROWS", 7)  # a group ends where each table does
     rows = cdp.Sphere(2).random_point(60, rng=0)
     data = pa.table({"site": keys, "direction": list(rows)})
     if shuffled:
@@ -114,7 +113,7 @@ def test_groups_do_not_depend_on_which_keys_are_looked_at_together(
     tmp_path, secret, monkeypatch, scan_rows, seed
 ):
     """Nor is it overlooked where keys decrease, be it from one table to the next."""
-    monkeypatch.setattr(layout, "_SCAN_ROWS", scan_rows)
+    monkeypatch.setattr(ordered_groups, "_SCAN_ROWS", scan_rows)
     generator = np.random.default_rng(seed)
     site = np.sort(generator.integers(0, 9, 64))
     if seed % 2:
@@ -130,16 +129,6 @@ def test_groups_do_not_depend_on_which_keys_are_looked_at_together(
     assert result["site"].to_pylist() == sorted(set(site.tolist()))
     assert result["value"].to_pylist() == expected.table["value"].to_pylist()
     assert told["groups"] == len(result)
-
-
-@pytest.mark.parametrize(
-    ("allowed", "bits"), [(100, 1), (256, 5), (512, 7), (1024, 8), (10**6, 8), (-1, 8)]
-)
-def test_no_more_files_are_open_than_the_process_may_open(monkeypatch, allowed, bits):
-    resource = pytest.importorskip("resource")
-    monkeypatch.setattr(resource, "getrlimit", lambda _: (allowed, allowed))
-    assert partitions._bits_at_once() == bits
-    assert bits == 1 or allowed == -1 or 3 << bits <= allowed - 100
 
 
 def test_threads_take_turns_in_the_order_of_their_places():

@@ -21,7 +21,8 @@ import curvedp.batch
 from batch_cases import Stop, interrupted, left_over, release, run
 from curvedp.batch import folder as folders
 from curvedp.batch import job as jobs
-from curvedp.batch import output, storage
+from curvedp.batch import output, storage, worker
+from curvedp.batch.parquet import Source
 from curvedp.errors import BatchError, BudgetError, LedgerError, SecretError
 
 posix = pytest.mark.skipif(os.name == "nt", reason="modes and signals of POSIX")
@@ -129,7 +130,7 @@ def flip(path: Path, at: int) -> None:
     path.write_bytes(content)
 
 
-@pytest.mark.parametrize("name", ["job.json", "chunks/000005.groups", "parts-*/000000.arrow"])
+@pytest.mark.parametrize("name", ["job.json", "chunks/000002.groups", "parts-*/000000.arrow"])
 @pytest.mark.parametrize("damage", ["flip first", "flip last", "cut", "lost", "other job's"])
 def test_damage_to_a_job_is_an_error_that_says_so(
     tmp_path, source, secret, monkeypatch, name, damage
@@ -277,7 +278,7 @@ def test_a_damaged_result_is_written_anew(tmp_path, secret, monkeypatch, out, da
     assert cases.by_key(pq.read_table(tmp_path / out)) == expected
 
 
-@pytest.mark.parametrize("ending", [".points", ".hashes", ".keys"])
+@pytest.mark.parametrize("ending", [".rows", ".index"])
 @pytest.mark.parametrize("damage", ["flip", "cut", "lost"])
 def test_damaged_partitions_are_noticed_and_made_anew(
     tmp_path, secret, monkeypatch, ending, damage
@@ -309,14 +310,20 @@ def test_a_source_that_changes_meanwhile_is_noticed(tmp_path, secret, monkeypatc
     cases.write(source / "b.parquet", cases.table(60))
     how = {"secret": secret, "chunk_rows": 300}
     interrupted(tmp_path, source, monkeypatch, **how)
-    job, late = (jobs.Job.load(tmp_path / "out.parquet.job") for _ in range(2))
-    assert job.points.files == 1
+    job = jobs.Job.load(tmp_path / "out.parquet.job")
+    where = (str(job.folder), job.identity)
+    last, times = len(job.layout.stretches) - 2, (source / "b.parquet").stat()
+    same = (source / "b.parquet").read_bytes()
+    (source / "b.parquet").write_bytes(same)
+    os.utime(source / "b.parquet", ns=(times.st_atime_ns, times.st_mtime_ns))
+    with pytest.raises(BatchError, match="has changed since"):
+        job.read(job.pending()[0])  # though size and time are the same
+    with pytest.raises(BatchError, match="has changed since"):
+        worker.work(*where, "once", "release", last)
+    job.note_source(job.folder, Source(str(source), job.source.columns))  # as a new run does
+    job = jobs.Job.load(job.folder)
     cases.write(source / "a.parquet", cases.table(5, seed=2))
-    with pytest.raises(BatchError, match="has changed since"):
-        jobs.release_chunk(str(job.folder), job.identity, job.pending()[0])
-    with pytest.raises(BatchError, match="has changed since"):
-        late.read(late.pending()[0])
-    for number in job.pending():
+    for number in job.pending():  # a file beside that which is read
         chunk = job.read(number)
         job.store(number, chunk.keys, *job.release(chunk))
     with pytest.raises(BatchError, match="has changed since"):

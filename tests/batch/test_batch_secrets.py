@@ -61,7 +61,7 @@ def test_records_on_disk_are_readable_by_their_owner_alone_and_deleted(tmp_path,
         os.umask(old)
     names = {name for name, _ in seen}
     assert {"secret", "job.json"} <= names
-    assert {".keys", ".points", ".hashes"} <= {os.path.splitext(name)[1] for name in names}
+    assert {".rows", ".index"} <= {os.path.splitext(name)[1] for name in names}
     closed = [mode & 0o077 == 0 for name, mode in seen if name != ".result"]
     assert all(closed)  # the folder too: nobody else reaches the releases in it
     assert left_over(tmp_path) == []

@@ -14,7 +14,7 @@ import batch_cases as cases
 import curvedp as cdp
 import curvedp.batch
 from batch_cases import release
-from curvedp.batch import layout
+from curvedp.batch import ordered
 from curvedp.batch.files import find_files
 from curvedp.batch.parquet import Source
 from curvedp.errors import BatchError
@@ -79,7 +79,7 @@ def test_any_place_gives_the_releases_of_the_table(kind, folder, tmp_path, secre
 
 @pytest.mark.parametrize("how", [{"statistic": cdp.Variance()}, {"units": "age"}])
 def test_statistics_and_persons_of_folders(folder, data, tmp_path, secret, monkeypatch, how):
-    monkeypatch.setattr(layout, "_SCAN_ROWS", 101)
+    monkeypatch.setattr(ordered, "_SCAN_ROWS", 101)
     found = run(folder, tmp_path, secret=secret, **how)
     assert found == cases.by_key(release(data, secret=secret, **how).table)
 

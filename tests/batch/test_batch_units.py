@@ -8,10 +8,10 @@ import batch_cases as cases
 import curvedp as cdp
 import curvedp.batch
 from batch_cases import release
-from curvedp.batch import layout, units
+from curvedp.batch import ordered, sizes, units
 from curvedp.batch.columns import RecordColumns, key_columns, runs, unit_hashes
-from curvedp.batch.layout import group_sizes
 from curvedp.batch.parquet import Source
+from curvedp.batch.sizes import group_sizes
 from curvedp.errors import BatchError
 from curvedp.statistics.grouping import side_by_side
 from curvedp.statistics.units import one_record_each
@@ -69,7 +69,7 @@ def shuffled(table):
 def test_tables_files_and_chunks_agree(word, arrange, tmp_path, secret, monkeypatch):
     asked = cases.asked(word) | {"units": "person"}
     expected = cases.by_key(release(arrange(named()), secret=secret, **asked).table)
-    monkeypatch.setattr(layout, "_SCAN_ROWS", 37)
+    monkeypatch.setattr(ordered, "_SCAN_ROWS", 37)
     monkeypatch.setattr(units, "_AT_ONCE", 11)
     file = cases.write(tmp_path / "in.parquet", arrange(named()))
     small = 8 if arrange is shuffled else 1  # of records out of order each chunk is a file
@@ -92,13 +92,14 @@ def test_tables_files_and_chunks_agree(word, arrange, tmp_path, secret, monkeypa
 
 @pytest.mark.parametrize("arrange", [lambda table: table, shuffled])
 def test_the_number_of_persons_is_known_before(arrange, tmp_path, monkeypatch):
-    monkeypatch.setattr(layout, "_SCAN_ROWS", 37)
+    for own in (ordered, sizes):
+        monkeypatch.setattr(own, "_SCAN_ROWS", 37)
     file = cases.write(tmp_path / "in.parquet", arrange(named()))
     source = Source(str(file), ["site", "scanner", "person"])
     found = group_sizes(source, ["site", "scanner"], "person")
     table = release(arrange(named()), units="person", skip_small=True).table
-    sizes, counts = np.unique(table["n"].to_pylist(), return_counts=True)
-    assert found == dict(zip(sizes.tolist(), counts.tolist(), strict=True))
+    numbers, counts = np.unique(table["n"].to_pylist(), return_counts=True)
+    assert found == dict(zip(numbers.tolist(), counts.tolist(), strict=True))
 
 
 @pytest.mark.parametrize("kind", ["table", "sorted file", "other file"])
@@ -107,7 +108,7 @@ def test_persons_in_too_many_groups_are_refused_before_the_ledger(
     kind, at_once, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(units, "_AT_ONCE", at_once)
-    monkeypatch.setattr(layout, "_SCAN_ROWS", 37)
+    monkeypatch.setattr(ordered, "_SCAN_ROWS", 37)
     table = named()
     person = np.arange(len(table)).astype(str).astype(object)
     firsts = np.cumsum(runs(key_columns(table, ["site", "scanner"]))[1])

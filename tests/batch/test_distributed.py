@@ -16,6 +16,7 @@ import curvedp as cdp
 import curvedp.batch
 from batch_cases import write_points
 from curvedp.batch import job as jobs
+from curvedp.batch import worker
 from curvedp.errors import BatchError
 
 distributed = pytest.importorskip("distributed")
@@ -71,7 +72,6 @@ def test_a_cluster_releases_what_this_process_would(client, tmp_path, secret, or
 def set_version(version):
     """On a worker: another version of the library; returns that before."""
     before, cdp.__version__ = cdp.__version__, version
-    jobs._loaded.cache_clear()
     return before
 
 
@@ -79,8 +79,8 @@ def test_a_worker_with_another_library_releases_nothing(client, tmp_path, secret
     source = cases.write(tmp_path / "in.parquet", cases.table(60))
     ledger = cdp.Ledger(cases.GUARANTEE)
     common = {"secret": secret, "ledger": ledger, "chunk_rows": 50}
-    worker = next(iter(client.scheduler_info()["workers"]))
-    before = client.run(set_version, "0.0.9", workers=[worker])[worker]
+    own = next(iter(client.scheduler_info()["workers"]))
+    before = client.run(set_version, "0.0.9", workers=[own])[own]
     try:
         with pytest.raises(BatchError, match=r"began with curvedp .* here is curvedp 0\.0\.9"):
             cases.release(source, **common, out=tmp_path / "out.parquet", on=client)
@@ -92,7 +92,7 @@ def test_a_worker_with_another_library_releases_nothing(client, tmp_path, secret
             cdp.batch.release(cdp.Mean(), points, **how)
         assert book.spent is None
     finally:
-        client.run(set_version, before, workers=[worker])
+        client.run(set_version, before, workers=[own])
     cases.release(source, **common, out=tmp_path / "out.parquet", on=client, resume=True)
     assert len(ledger.entries) == 1
 
@@ -169,11 +169,12 @@ def test_neither_secret_nor_records_are_in_the_tasks(client, tmp_path, secret, m
 
     monkeypatch.setattr(client, "map", record)
     cases.release(source, out=tmp_path / "out.parquet", on=client, secret=secret)
-    [(function, (folders, identities, numbers))] = sent
-    assert function.__module__ == "curvedp.batch.job"
-    assert set(folders) == {str(tmp_path / "out.parquet.job")}
-    assert len(set(identities)) == 1
-    assert all(isinstance(number, int) for number in numbers)
+    assert [lists[3][0] for _, lists in sent] == ["scan", "release"]
+    for function, (folders, identities, turns, _, numbers) in sent:
+        assert function.__module__ == "curvedp.batch.worker"
+        assert set(folders) == {str(tmp_path / "out.parquet.job")}
+        assert len(set(identities)) == len(set(turns)) == 1
+        assert all(isinstance(number, int) for number in numbers)
 
 
 def test_the_mean_of_all_records_is_the_local_one(client, tmp_path, same_noise):
@@ -272,4 +273,4 @@ def test_a_restarted_cluster_goes_on_with_what_is_left(tmp_path, secret):
 
 def test_a_worker_without_the_folder_says_so(tmp_path):
     with pytest.raises(BatchError, match="not there on a worker"):
-        jobs.release_chunk(str(tmp_path / "nowhere"), "0", 0)
+        worker.work(str(tmp_path / "nowhere"), "0", "once", "release", 0)

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import curvedp
-from manifold_list import CASES, SMALL, Case
+from manifold_list import CASES, FRAMES, SMALL, Case
 from message_cases import base_of, core, hostile
 from reference.messages import norm_squared
 from reference.twin import Array
@@ -120,11 +120,8 @@ def opposite(case: Case) -> Array:
         return np.array([eye, np.diag([1.0, -1.0, -1.0])])
     if kind == "grassmann":
         return np.array([eye, eye[::-1]])
-    if kind == "so":
-        return np.array([eye, -eye])
-    if kind == "unitary":
-        parts = np.stack([eye, 0 * eye], -1)
-        return np.array([parts, -parts])
+    if kind in FRAMES:
+        return np.array([case.manifold.origin, -case.manifold.origin])
     if kind == "kendall":
         k = case.twin.point_shape[0]
         angles = 2 * np.pi * np.arange(k) / k

@@ -11,6 +11,7 @@ import pytest
 import curvedp as cdp
 from chance import CONFIDENCE
 from curvedp.audit import audit_samples, likelihood_ratio_audit
+from manifold_list import COMPACT
 from many_releases import copies
 from mechanism_cases import EVERY, LAPLACE, TANGENT, WRAPPED, Case
 
@@ -33,7 +34,7 @@ def audited(case: Case, n_samples: int, noise: float = 1.0):
 
 def is_slow(case: Case) -> bool:
     """True where a draw takes tens of microseconds."""
-    return case.spec.startswith(("so:", "unitary:", "grassmann:"))
+    return case.spec in {own.name for own in COMPACT}
 
 
 def enough(case: Case) -> int:

@@ -32,6 +32,7 @@ from exact_laws import (
     sphere_volume,
     uniform_direction_cdf,
 )
+from manifold_list import COMPACT
 from mechanism_cases import GAUSSIAN, LAPLACE, TANGENT, WRAPPED, Case, draw
 
 N = 100_000
@@ -40,8 +41,8 @@ CURVED_SPD = ("spd:2", "spd:3")
 MATRICES = (*CURVED_SPD, "hpd:2")
 # the noise of covered spaces is that of the space that covers them, folded
 FOLDED = ("rotations:3", "projective:2", "torus:2")
-# test_grassmann_noise.py, test_special_orthogonal_noise.py, test_unitary_noise.py
-APART = ("grassmann:4:2", "so:4", "unitary:2")
+# a file for each
+APART = tuple(case.name for case in COMPACT)
 ISOTROPIC = [case for case in LAPLACE + GAUSSIAN if case.spec not in FOLDED + APART]
 DIRECTED = [case for case in ISOTROPIC if case.spec not in MATRICES]
 

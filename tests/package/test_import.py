@@ -60,6 +60,14 @@ def test_importing_curvedp_imports_none_of_its_parts():
     assert not imported & (OPTIONAL | HEAVY | {"numpy", "scipy"})
 
 
+def test_a_mean_brings_no_other_room_of_the_house():
+    imported = modules_after("import curvedp; curvedp.frechet_mean")
+    rooms = {name.split(".")[1] for name in imported if name.startswith("curvedp.")}
+    others = {"batch", "cli", "conformal", "learning", "mail", "published", "regression", "sites"}
+    assert "statistics" in rooms
+    assert not rooms & others
+
+
 def test_no_public_name_needs_an_optional_package_or_a_heavy_one():
     imported = modules_after(
         "import curvedp\nfor name in curvedp.__all__: getattr(curvedp, name)\n"

@@ -9,6 +9,7 @@ import threading
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
@@ -131,8 +132,9 @@ def test_chunks_of_one_job_are_released_by_threads_of_one_process(tmp_path, toge
     """As by the threads of a worker of a cluster, which share the loaded job and its open file."""
     pytest.importorskip("pyarrow")
     import batch_cases as cases
-    from curvedp.batch import job as jobs
     from curvedp.batch.opening import open_job
+    from curvedp.batch.run import Threads
+    from curvedp.batch.worker import work
 
     source = cases.write(tmp_path / "in.parquet", cases.table(200), row_group_size=90)
     secret = tmp_path / "secret"
@@ -149,18 +151,19 @@ def test_chunks_of_one_job_are_released_by_threads_of_one_process(tmp_path, toge
             ledger=None,
             resume=False,
         )
-        job.prepare()
+        job.prepare(partial(Threads().each, job))
         return job
 
     alone, shared = opened("alone.parquet"), opened("shared.parquet")
     chunks = range(alone.layout.chunks)
-    assert len(chunks) > 2 * WORKERS
-    for number in chunks:
-        jobs.release_chunk(str(alone.folder), alone.identity, number)
+    stretches = range(len(alone.layout.stretches) - 1)
+    assert len(stretches) > 2 * WORKERS
+    for number in stretches:
+        work(str(alone.folder), alone.identity, "once", "release", number)
     together(
         lambda worker: [
-            jobs.release_chunk(str(shared.folder), shared.identity, number)
-            for number in (*chunks[worker::WORKERS], *chunks[worker + 1 :: WORKERS])
+            work(str(shared.folder), shared.identity, "once", "release", number)
+            for number in (*stretches[worker::WORKERS], *stretches[worker + 1 :: WORKERS])
         ]
     )
     for number in chunks:

@@ -48,6 +48,10 @@ class Grassmann(Twin):
         carried += (u * np.cos(angles) - base @ vt.T * np.sin(angles)) @ along
         return np.asarray(carried @ (self.exp(velocity, base).T @ end))
 
+    def curvature_along(self, velocity: Array, base: Array) -> PointMap:
+        x = velocity
+        return lambda y: x @ x.T @ y + y @ x.T @ x - 2 * x @ y.T @ x
+
     def to_tangent(self, vector: Array, base: Array) -> Array:
         return vector - base @ (base.T @ vector)
 

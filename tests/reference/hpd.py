@@ -85,6 +85,9 @@ class HPD(Twin):
         root = apply_to_eigenvalues(np.sqrt, self.whiten(end, base))
         return self.colour(root @ self.whiten(vector, base) @ root, base)
 
+    def curvature_along(self, velocity: Array, base: Array) -> PointMap:
+        return self.by_brackets(-1.0, velocity, base)
+
     def to_tangent(self, vector: Array, base: Array) -> Array:
         return to_real(hermitian(to_complex(vector)))
 

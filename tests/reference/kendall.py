@@ -66,6 +66,16 @@ class KendallPlanar(Twin):
         carried = to_complex(vector) + np.vdot(velocity, to_complex(vector)) * (arrival - velocity)
         return to_real(carried / self.phase(end, base))
 
+    def curvature_along(self, velocity: Array, base: Array) -> PointMap:
+        square = self.inner(velocity, velocity, base)
+        turned = np.stack([-velocity[:, 1], velocity[:, 0]], axis=1)
+
+        def along(u: Array) -> Array:
+            isotropic = square * u - self.inner(u, velocity, base) * velocity
+            return np.asarray(isotropic + 3 * self.inner(u, turned, base) * turned)
+
+        return along
+
     def to_tangent(self, vector: Array, base: Array) -> Array:
         w, z = to_complex(vector), to_complex(base)
         w = w - w.mean()

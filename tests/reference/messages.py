@@ -6,7 +6,7 @@ which coordinates are taken, are the library's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from fractions import Fraction
 from math import comb, isqrt
 from typing import Any
@@ -14,22 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reference.correlation import Correlation
-from reference.euclidean import Euclidean
-from reference.grassmann import Grassmann
-from reference.hpd import HPD
-from reference.hyperboloid import Hyperboloid
-from reference.kendall import KendallPlanar
-from reference.projective import Projective
+from manifold_list import CASES, FRAMES
 from reference.rotations import Rotations
 from reference.spd_affine import SPDAffine
 from reference.spd_log_cholesky import SPDLogCholesky
 from reference.spd_log_euclidean import SPDLogEuclidean
-from reference.special_orthogonal import SpecialOrthogonal
-from reference.sphere import Sphere
-from reference.torus import Torus
 from reference.twin import Array, Twin
-from reference.unitary import Unitary
 
 Integers = NDArray[np.int64]
 Message = Integers | None
@@ -41,7 +31,6 @@ SCALE_BINS = 277
 
 _LOWEST = np.log(1e-30)
 _PROJECTORS = ("projective", "rotations", "kendall", "grassmann")
-_FRAMES = ("so", "unitary")
 _POSITIVE = ("spd", "hpd")
 
 
@@ -54,21 +43,9 @@ def twin_of(spec: str) -> Twin:
         return made
     if kind == "rotations":
         return Rotations()
-    spaces: dict[str, Callable[..., Twin]] = {
-        "correlation": Correlation,
-        "euclidean": Euclidean,
-        "grassmann": Grassmann,
-        "hpd": HPD,
-        "hyperboloid": Hyperboloid,
-        "kendall": KendallPlanar,
-        "projective": Projective,
-        "so": SpecialOrthogonal,
-        "sphere": Sphere,
-        "torus": Torus,
-        "unitary": Unitary,
-    }
     numbers = [float(x) if "." in x or "e" in x else int(x) for x in rest]
-    return spaces[kind](*numbers)
+    kinds = {case.name.partition(":")[0]: type(case.twin) for case in CASES}
+    return kinds[kind](*numbers)
 
 
 def root_up(square: int) -> float:
@@ -140,7 +117,7 @@ def start_bound(manifold: Any) -> tuple[float, float, float, Integers] | None:
         replace = root_up(2 * square + 4 * lost * longest + 2 * lost * lost)
         scale = _axis_scale(order * (1 + is_complex))
         return root_up(square), replace, float(rank * scale**2), weights
-    if kind in ("sphere", "torus", *_FRAMES):
+    if kind in ("sphere", "torus", *FRAMES):
         square, count = constant(manifold)
         entries = manifold.point_size * (1 + (kind == "torus"))
         add, replace = root_up((square << 48) + count**2), root_up(square << 50)
@@ -209,13 +186,13 @@ def start_point(manifold: Any, vector: Array) -> tuple[Array, float, int]:
         pairs = body.reshape(-1, 2)
         angles = np.arctan2(pairs[:, 1], pairs[:, 0])
         return np.where(angles >= np.pi, -np.pi, angles), float(np.hypot(*pairs.T).min()), size
-    square = body.reshape(manifold.point_shape)
-    matrix = square[..., 0] + 1j * square[..., 1] if kind == "unitary" else square
+    square, is_complex = body.reshape(manifold.point_shape), len(manifold.point_shape) == 3
+    matrix = square[..., 0] + 1j * square[..., 1] if is_complex else square
     u, values, vh = np.linalg.svd(matrix)
     if kind == "so" and np.linalg.det(u @ vh) < 0:
         u[:, -1], values[-1] = -u[:, -1], -values[-1]
     polar = u @ vh
-    parts = np.stack([polar.real, polar.imag], -1) if kind == "unitary" else polar
+    parts = np.stack([polar.real, polar.imag], -1) if is_complex else polar
     return parts.ravel(), float(values[-1]), size
 
 

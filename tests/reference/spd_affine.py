@@ -64,6 +64,9 @@ class SPDAffine(Twin):
         root = apply_to_eigenvalues(np.sqrt, self.whiten(end, base))
         return self.colour(symmetric(root @ self.whiten(vector, base) @ root), base)
 
+    def curvature_along(self, velocity: Array, base: Array) -> PointMap:
+        return self.by_brackets(-1.0, velocity, base)
+
     def to_tangent(self, vector: Array, base: Array) -> Array:
         return symmetric(vector)
 

@@ -56,6 +56,16 @@ class SpecialOrthogonal(Twin):
         half = np.eye(self.n) + exp_minus_one(0.5 * base.T @ self.log(end, base))
         return base @ half @ (base.T @ vector) @ half
 
+    def whiten(self, vector: Array, base: Array) -> Array:
+        """X of the tangent part base @ X of a vector."""
+        return np.asarray(base.T @ vector)
+
+    def colour(self, matrix: Array, base: Array) -> Array:
+        return np.asarray(base @ matrix)
+
+    def curvature_along(self, velocity: Array, base: Array) -> PointMap:
+        return self.by_brackets(-1.0, velocity, base)
+
     def to_tangent(self, vector: Array, base: Array) -> Array:
         return base @ skew(base.T @ vector)
 

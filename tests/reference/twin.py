@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,16 @@ class Twin:
     def to_tangent(self, vector: Array, base: Array) -> Array:
         raise NotImplementedError
 
+    def curvature_along(self, velocity: Array, base: Array) -> PointMap:
+        """u -> R(u, v)v at the base point."""
+        square = self.inner(velocity, velocity, base)
+
+        def isotropic(u: Array) -> Array:
+            along = self.inner(u, velocity, base)
+            return np.asarray(self.constant_curvature * (square * u - along * velocity))
+
+        return isotropic
+
     def is_cut(self, dist: float) -> bool:
         """True if records at that distance from a centre count as the centre."""
         return dist >= self.injectivity_radius
@@ -64,6 +75,25 @@ class Twin:
 
     def random_points(self, rng: np.random.Generator, n: int, spread: float = 1.0) -> Array:
         return np.array([self.random_point(rng, spread) for _ in range(n)])
+
+    def by_brackets(self, sign: float, velocity: Array, base: Array) -> PointMap:
+        """sign [v, [v, u]]/4, of whitened vectors: u -> R(u, v)v of groups and their quotients."""
+        v = self.whiten(velocity, base)
+
+        def along(u: Array) -> Array:
+            w = self.whiten(u, base)
+            inner = v @ w - w @ v
+            return self.colour(0.25 * sign * (v @ inner - inner @ v), base)
+
+        return along
+
+    def whiten(self, vector: Array, base: Array) -> NDArray[Any]:
+        """A tangent vector carried to the identity, where it is a matrix."""
+        raise NotImplementedError
+
+    def colour(self, matrix: NDArray[Any], base: Array) -> Array:
+        """Inverse of `whiten`."""
+        raise NotImplementedError
 
     def each(self, method: str, *batches: Array) -> Array:
         """`method` applied to the rows of `batches`, one after the other."""

@@ -66,6 +66,9 @@ class Unitary(Twin):
         half = np.eye(self.n) + exp_minus_one(0.5 * self.whiten(self.log(end, base), base))
         return to_real(1j * to_complex(base) @ half @ self.whiten(vector, base) @ half)
 
+    def curvature_along(self, velocity: Array, base: Array) -> PointMap:
+        return self.by_brackets(1.0, velocity, base)
+
     def to_tangent(self, vector: Array, base: Array) -> Array:
         return self.colour(self.whiten(vector, base), base)
 

@@ -13,6 +13,8 @@ from scipy import stats
 import curvedp as cdp
 from chance import FAILURE
 from curvedp import directions
+from curvedp.directions.mean import concentration_of
+from curvedp.directions.reading import of_angles, read_directions, space_of
 
 #: Noise so small that SciPy's values are met.
 FINE = cdp.GDP(mu=1e4)
@@ -59,15 +61,15 @@ def test_angles_of_many_turns_and_columns_are_the_same_angles():
 @pytest.mark.parametrize("p", [2, 3, 7, 64])
 @pytest.mark.parametrize("rho", [1e-6, 0.01, 0.3, 0.9, 0.999, 1 - 1e-7])
 def test_the_concentration_inverts_the_ratio_of_bessel_functions(p, rho):
-    kappa = mpf(directions._concentration(rho, p))
+    kappa = mpf(concentration_of(rho, p))
     ratio = besseli(mpf(p) / 2, kappa) / besseli(mpf(p) / 2 - 1, kappa)
     assert float((1 - ratio) / (1 - rho)) == pytest.approx(1, rel=1e-6)
     assert float(ratio / rho) == pytest.approx(1, rel=1e-6)
 
 
 def test_the_ends_of_the_concentration():
-    assert directions._concentration(0.0, 3) == 0.0
-    assert directions._concentration(1.0, 3) == math.inf
+    assert concentration_of(0.0, 3) == 0.0
+    assert concentration_of(1.0, 3) == math.inf
 
 
 def _two_clusters(rng, n):
@@ -99,8 +101,8 @@ LAWS = {
 def true_direction(name):
     manifold, draw = LAWS[name]
     x = draw(np.random.default_rng(99), 400_000)
-    space = directions._space_of(manifold)
-    mean = directions._read(space, x, "radians", 1).mean(axis=0)
+    space = space_of(manifold)
+    mean = read_directions(space, x, "radians", 1).mean(axis=0)
     if isinstance(space, cdp.Sphere):
         return mean
     return math.atan2(mean[1], mean[0]) / (2 if manifold == "projective:1" else 1)
@@ -179,7 +181,7 @@ def test_a_comparison_keeps_its_level_where_one_mean_vector_is_short():
 def test_a_comparison_finds_the_least_of_several_minima():
     rng = np.random.default_rng(23)
     mean = directions.mean_direction(HOURS, "torus:1", cdp.GDP(1.0), seed=1)
-    circle = directions._of_angles(np.linspace(0, 2 * np.pi, 7200))
+    circle = of_angles(np.linspace(0, 2 * np.pi, 7200))
 
     def drawn():
         factor = rng.standard_normal((2, 2))

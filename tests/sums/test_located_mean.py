@@ -14,6 +14,7 @@ from command_line import run
 from curvedp.errors import CoverageWarning
 from curvedp.manifolds import as_manifold
 from curvedp.privacy.base import Neighbours
+from manifold_list import FRAMES, KINDS, of
 
 #: One space of each kind, and the spread of records about a random point of it.
 SPACES = {
@@ -24,8 +25,7 @@ SPACES = {
     "projective:2": 0.3,
     "kendall:7": 0.2,
     "grassmann:5:2": 0.3,
-    "so:4": 0.4,
-    "unitary:2": 0.4,
+    **{case.name: 0.4 for case in of(KINDS, FRAMES)},
     "torus:2": 0.4,
     "hyperboloid:3": 1.0,
     "correlation:4": 0.5,

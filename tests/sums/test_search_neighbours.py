@@ -23,11 +23,12 @@ from curvedp.sums.messages import Request, start_of
 from curvedp.sums.noise import GaussianNoise
 from curvedp.sums.records import RecordSums
 from curvedp.sums.search import Search
+from manifold_list import COMPACT
 
 SPECS = [
     "euclidean:2", "sphere:2", "sphere:9", "rotations:3", "projective:3", "kendall:6",
-    "grassmann:4:2", "so:4", "unitary:2", "torus:3", "hyperboloid:2", "correlation:3", "spd:2",
-    "spd:3", "spd:2:log-cholesky", "hpd:2",
+    "torus:3", "hyperboloid:2", "correlation:3", "spd:2", "spd:3", "spd:2:log-cholesky", "hpd:2",
+    *(case.name for case in COMPACT),
 ]  # fmt: skip
 
 Bound = Callable[[Request, float], float]

@@ -1,4 +1,5 @@
-"""Batches on a Dask cluster: one task per chunk of whole groups. Needs the extra ``distributed``.
+"""Batches on a Dask cluster: a task for each range of rows, or partition, and then for each stretch
+of chunks. Needs the extra ``distributed``.
 
 Workers see the file of records, the job's folder and the file of the noise secret under the same
 paths as the caller (one machine, or a shared file system). A task holds the folder's path and a
@@ -7,13 +8,16 @@ number: neither the secret nor a record travels through the scheduler.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import secrets
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from curvedp._validation import FloatArray
-from curvedp.batch.job import Job, release_chunk
+from curvedp.batch.job import Job
 from curvedp.batch.log import Pace, tell
+from curvedp.batch.worker import work
 from curvedp.errors import BatchError, MissingExtraError
 from curvedp.statistics.call import Report
 
@@ -25,9 +29,9 @@ try:
 except ImportError as error:
     raise MissingExtraError("distributed", needed_for="A batch on a cluster") from error
 
-__all__ = ["check_client", "cluster_of", "release_on", "sums_on"]
+__all__ = ["Cluster", "check_client", "cluster_of", "sums_on"]
 
-#: How often chunks are asked for that the cluster cancelled.
+#: How often tasks are asked for that the cluster cancelled.
 _ROUNDS = 4
 
 #: Dask's distributed scheduler, which is not typed.
@@ -41,40 +45,85 @@ def check_client(client: Any) -> Any:
     return client
 
 
-def release_on(client: Any, job: Job, progress: Report) -> None:
-    """Releases the chunks that are left to do: one task for each.
+class Cluster:
+    """The workers of a cluster: see `curvedp.batch.run.Workers`.
 
-    A worker that dies is replaced by Dask: its chunk is released again, with the same noise. Chunks
-    that a restart of the cluster cancels are asked for again.
+    A worker that dies is replaced by Dask, and what it was to do is done again, with the same
+    noise. Tasks that a restart of the cluster cancels are asked for again.
     """
-    groups = job.groups
-    pace = Pace(job.done(), groups)
-    for _ in range(_ROUNDS):
-        pending, done = job.pending(), job.done()
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def each(self, job: Job, step: str, numbers: Sequence[int]) -> Iterator[Any]:
+        """Results of a step for each number, in their order."""
+        found: dict[int, Any] = {}
+        coming = iter(numbers)
+        wanted = next(coming, None)
+        for number, result in self._found(job, step, numbers):
+            found[number] = result
+            while wanted in found:
+                yield found.pop(wanted)
+                wanted = next(coming, None)
+
+    def release(self, job: Job, progress: Report) -> None:
+        """Releases the chunks that are left to do, a stretch a task, and writes the result."""
+        groups, stretches = job.groups, job.layout.stretches
+        missing, done = set(job.pending()), job.done()
+        pace, public = Pace(done, groups), job.public_chunks()
         progress(done, groups)
-        if not pending:
+        if not missing:
             return
-        common = [[shared] * len(pending) for shared in (str(job.folder), job.identity)]
-        try:
-            futures = client.map(release_chunk, *common, pending, pure=False)
-        except (OSError, RuntimeError, _engine.comm.CommClosedError):
-            break
-        numbers = dict(zip(futures, pending, strict=True))
-        try:
-            for future in _engine.as_completed(futures):
-                if future.status == "cancelled":
-                    continue
-                done += future.result()
+        left = [
+            k for k, ends in enumerate(pairwise(stretches)) if missing.intersection(range(*ends))
+        ]
+        with job.result_draft() as append:
+            ready = iter(range(job.layout.chunks))
+            wanted = next(ready, None)
+
+            def write() -> int | None:
+                """Writes what is released of the chunks that come next; the one that is missing."""
+                nonlocal wanted
+                while wanted is not None and wanted not in missing:
+                    append(job.stored(wanted))
+                    wanted = next(ready, None)
+                return wanted
+
+            write()
+            for number, released in self._found(job, "release", left):
+                own = missing.intersection(range(*stretches[number : number + 2]))
+                missing -= own
+                done += released
                 progress(done, groups)
-                if public := job.public_chunks():
-                    tell("chunk", number=numbers[future], **public, **pace.told(done))
-        finally:
-            client.cancel(futures)
-    if job.pending():
-        raise BatchError(
-            f"the cluster was restarted or lost again and again: resume the batch in {job.folder}; "
-            "what is released is stored, and nothing is spent twice"
-        )
+                if public:
+                    tell("chunk", number=max(own), **public, **pace.told(done))
+                write()
+
+    def _found(self, job: Job, step: str, numbers: Sequence[int]) -> Iterator[tuple[int, Any]]:
+        """Numbers and what a step finds for them, as workers are ready."""
+        left = list(numbers)
+        for _ in range(_ROUNDS):
+            if not left:
+                return
+            shared = (str(job.folder), job.identity, secrets.token_hex(8), step)
+            common = [[own] * len(left) for own in shared]
+            try:
+                futures = self._client.map(work, *common, left, pure=False)
+            except (OSError, RuntimeError, _engine.comm.CommClosedError):
+                break
+            asked = dict(zip(futures, left, strict=True))
+            try:
+                for future in _engine.as_completed(futures):
+                    if future.status != "cancelled":
+                        yield asked[future], future.result()
+                        left.remove(asked[future])
+            finally:
+                self._client.cancel(futures)
+        if left:
+            raise BatchError(
+                f"the cluster was restarted or lost again and again: resume the batch in "
+                f"{job.folder}; what is released is stored, and nothing is spent twice"
+            )
 
 
 def sums_on(client: Any, points: PointsOfFile, rows: int, base: FloatArray) -> list[Sums]:
@@ -84,12 +133,17 @@ def sums_on(client: Any, points: PointsOfFile, rows: int, base: FloatArray) -> l
     travel through the scheduler: exact numbers about the records, so the cluster must be as
     trusted as the caller.
     """
-    total = points.open().rows
+    total = points.source.rows
     starts = list(range(0, total, rows))
     stops = [min(start + rows, total) for start in starts]
-    tasks = client.map(points.sums_of_range, starts, stops, base=base, pure=False)
+    shared = client.scatter(points, hash=False)  # once to each worker, not with each task
+    tasks = client.map(_sums_of_range, [shared] * len(starts), starts, stops, base=base, pure=False)
     found: list[Sums] = client.gather(tasks)
     return found
+
+
+def _sums_of_range(points: PointsOfFile, start: int, stop: int, base: FloatArray) -> Sums:
+    return points.sums_of_range(start, stop, base)
 
 
 @contextmanager

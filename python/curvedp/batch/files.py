@@ -32,14 +32,17 @@ __all__ = [
     "is_files",
     "location_of",
     "name_of",
+    "pieces_of",
 ]
 
-#: Bytes and number of the pieces of a file by which it is known again.
+#: Bytes of a piece of a file, and number of pieces, by which files are known again.
 _PIECE, _PIECES = 1 << 14, 1 << 8
+#: Bytes at the end of a file that are read at once: most footers are shorter.
+_TAIL = 1 << 16
 
 #: The place of a source as JSON holds it: one place, or the places of files.
 Location = str | list[str]
-#: Path, size and time of a file, as JSON holds them.
+#: Path, size, time and version of a file: see `File.stamp`.
 Stamp = list[str | int | None]
 
 
@@ -70,34 +73,63 @@ class File:
         """A pyarrow.NativeFile."""
         return self.filesystem.open_input_file(self.path)
 
+    @property
+    def is_here(self) -> bool:
+        """True for a file of this machine's file systems, whose time its owner can set."""
+        return bool(self.filesystem.type_name == "local")
+
     def stamp(self) -> Stamp:
-        """Path, size and time of the last change."""
-        info = self.filesystem.get_file_info(self.path)
-        return [self.path, info.size, info.mtime_ns]
+        """Path, size, time of the last change, and what else tells one state from another.
 
-    def fingerprint(self) -> dict[str, Any]:
-        """Size, time and digests of the footer and of pieces all over the file.
-
-        By these a changed file is noticed; up to 4 MB the pieces are the whole file.
+        That is the time at which a local file's state changed, which nobody can set, and of others
+        the version that their store gives them.
         """
-        pieces = hashlib.sha256()
+        if self.is_here:
+            state = os.stat(self.path)
+            return [self.path, state.st_size, state.st_mtime_ns, state.st_ctime_ns]
+        version = self._version()  # forgets what was listed before
         info = self.filesystem.get_file_info(self.path)
+        return [self.path, info.size, info.mtime_ns, version]
+
+    def _version(self) -> str | None:
+        """The version that an object store gives a file, where fsspec tells it."""
+        store = getattr(getattr(self.filesystem, "handler", None), "fs", None)
+        if store is None:
+            return None
+        store.invalidate_cache()
+        told = store.info(self.path)
+        names = ("ETag", "etag", "md5Hash", "content_md5", "LastModified", "last_modified")
+        return next((str(told[name]) for name in names if told.get(name) is not None), None)
+
+    def footer(self) -> bytes:
+        """The end of the file, which tells its columns and row groups."""
         with self.open() as file:
             size = file.size()
-            file.seek(max(0, size - 8))
-            length = int.from_bytes(file.read(4), "little")
-            file.seek(max(0, size - 8 - length))
-            footer = hashlib.sha256(file.read()).hexdigest()
-            step = max(_PIECE, size // _PIECES)
-            for start in range(0, size, step):
+            file.seek(max(0, size - _TAIL))
+            tail = file.read()
+            held = 8 + int.from_bytes(tail[-8:-4], "little")
+            if tail[-4:] != b"PAR1" or held > size:
+                raise pa.ArrowInvalid("no Parquet file")
+            if len(tail) < held:
+                file.seek(size - held)
+                tail = file.read()
+        return bytes(tail[-held:])
+
+    def pieces(self, count: int) -> str:
+        """A digest of about so many pieces all over the file."""
+        found = hashlib.sha256()
+        with self.open() as file:
+            size = file.size()
+            for start in range(0, size, max(_PIECE, size // count)):
                 file.seek(start)
-                pieces.update(file.read(min(_PIECE, size - start)))
-        return {
-            "bytes": size,
-            "modified_ns": info.mtime_ns,
-            "footer": footer,
-            "pieces": pieces.hexdigest(),
-        }
+                found.update(file.read(min(_PIECE, size - start)))
+        return found.hexdigest()
+
+
+def pieces_of(sizes: Sequence[int]) -> list[int]:
+    """Numbers of pieces by which files of some sizes are known again: all of 4 MB in all."""
+    whole = max(1, sum(sizes))
+    return [max(1, round(_PIECES * size / whole)) for size in sizes]
 
 
 def is_files(source: Any) -> bool:

@@ -2,14 +2,15 @@
 
 A job lives in a folder beside its result until it is finished (see `curvedp.batch.folder`):
 
-    job.json     the state: what was asked for, the input's fingerprint, sizes and times of its
-                 files, the library that began, a digest of the secret, and as they come the
-                 chunks, the ledger that is charged (noted before it is asked) and the checksum of
-                 the result
+    job.json     the state: what was asked for, the input's fingerprint, the library that began, a
+                 digest of the secret, and as they come the chunks, the ledger that is charged
+                 (noted before it is asked) and the checksum of the result
+    input        the input's files, their sizes and times as they were when this run began, and
+                 their row groups, so that workers open only what they read
     secret       the noise secret, unless one was given (mode 0600)
-    units        while the chunks are found, the units of each group, if they have names
+    units-.../   while the chunks are found, the units of each group, if they have names
     chunks/      each chunk's keys and how many records each has, if the keys are in order, and
-                 otherwise the rows by hash of their key
+                 otherwise the rows by hash of their key, as they were dealt out
     parts-.../   the releases of each finished chunk, never drawn again, and what it adds to the
                  count of all records, under a pad of the secret (see `curvedp.batch.counts`)
     result       what the parts make, until it stands in its place
@@ -30,22 +31,21 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from curvedp.batch.build import check_build
 from curvedp.batch.chunk import Chunk
 from curvedp.batch.counts import added_up, count_of, counts_of_groups, hidden, shown
-from curvedp.batch.files import Location, Stamp
+from curvedp.batch.files import Location
 from curvedp.batch.folder import check_own, folder_of, receipt_of, remove_folder
-from curvedp.batch.layout import Layout, divide, groups_path
+from curvedp.batch.layout import Division, Each, Layout, groups_path
 from curvedp.batch.output import Append, Output, output_of
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.parquet import Source
-from curvedp.batch.partitions import Partition
+from curvedp.batch.partitions import Dealt
 from curvedp.batch.results import errors_of, manifest, mechanisms_of, with_plain_lists
 from curvedp.batch.storage import (
     as_json,
@@ -67,11 +67,13 @@ from curvedp.statistics.coverage import Weights
 from curvedp.statistics.releases import Releases
 from curvedp.statistics.tables import releases_table
 
-__all__ = ["Job", "release_chunk"]
+__all__ = ["Job"]
 
 _SCHEMA = 9
 #: The file of the state, and the owner in its seal: it says the identity itself.
 _STATE, _ANY = "job.json", "job"
+#: The file of the input.
+_INPUT = "input"
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,6 @@ class Job:
     location: Location
     out: str
     fingerprint: dict[str, Any]
-    stamps: list[Stamp]
     build: dict[str, str]
     parameters: BatchParameters
     chunk_rows: int
@@ -156,13 +157,22 @@ class Job:
 
     @cached_property
     def source(self) -> Source:
-        """The input."""
-        return Source(self.location, [*self.parameters.by, *self.parameters.columns.names])
+        """The input, as it was when this run began."""
+        return Source.from_table(read_table(self.folder / _INPUT, self.identity))
+
+    def note_source(self, folder: Path, source: Source) -> None:
+        """Writes down the input for this run, whose fingerprint is that of the job."""
+        write_table(folder / _INPUT, self.identity, source.to_table(), is_durable=False)
 
     @cached_property
     def points(self) -> Source:
         """The input's records without their keys."""
-        return Source(self.location, self.parameters.columns.names)
+        return self.source.of(self.parameters.columns.names)
+
+    @cached_property
+    def division(self) -> Division:
+        """The division of its rows into chunks."""
+        return Division(self.source, self.parameters, self.chunk_rows, self._chunks, self.identity)
 
     @cached_property
     def secret(self) -> NoiseSecret:
@@ -178,17 +188,12 @@ class Job:
 
     # ------------------------------------------------------------------ steps
 
-    def prepare(self) -> None:
+    def prepare(self, each: Each) -> None:
         """Finds the chunks, and refuses groups without a release, before anything is spent."""
-        self.check_source()
         self._bind_secret(keep=False)  # before long work
         if "layout" not in self.noted or not self._chunks.is_dir():
-            where = (self.chunk_rows, self._chunks, self.identity)
-            layout = divide(self.source, self.points, self.parameters, *where)
-            if layout.partitions:
-                self.check_source()  # what was dealt out is read no more
-            else:
-                self.source.check_unchanged(self.stamps, 0, self.source.rows)
+            layout = self.division.run(each, self.points)
+            self.source.check_unchanged()
             call, designs, _ = self.parameters.planned(layout.sizes)
             sizes, counts = np.array(sorted(layout.sizes.items()), dtype=np.int64).T
             call.warn_of_noise(designs, sizes, counts)
@@ -216,14 +221,6 @@ class Job:
     def was_paid_from(self, ledger: Ledger | None) -> bool:
         """True if this ledger was charged, or none and none was given."""
         return bool(self.noted.get("ledger") == _name_of(ledger))
-
-    def check_source(self) -> None:
-        """Refuses records that have changed since the batch began, as they stand now."""
-        if Source(self.location, self.source.columns).fingerprint() != self.fingerprint:
-            raise BatchError(
-                f"{self.source.name} has changed since the batch began: bring back what it was and "
-                f"resume, or remove {self.folder} and begin anew, which is a new spend"
-            )
 
     @property
     def _chunks(self) -> Path:
@@ -316,21 +313,21 @@ class Job:
         finished = set(range(self.layout.chunks)).difference(self.pending())
         return sum(map(self.released, finished))
 
-    def read(self, number: int) -> Chunk:
-        """The groups of a chunk."""
+    @cached_property
+    def dealt(self) -> Dealt:
+        """The records that were dealt out."""
+        return self.division.dealt(self.layout.partitions, self.layout.bounds[:-1])
+
+    def read(self, number: int, points: Source | None = None) -> Chunk:
+        """The groups of a chunk, whose `points` some reader of its own may read."""
         columns, layout = self.parameters.columns, self.layout
         if layout.partitions:
-            dealt = Partition.of(self._chunks, layout.partitions, number)
-            if dealt.checksum() != layout.checksums[number]:
-                raise BatchError(
-                    f"{self._chunks} is damaged: remove it and resume, which divides the records "
-                    "anew: nothing is spent or drawn again"
-                )
-            return Chunk.of(*dealt.read(columns.width), columns)
+            return Chunk.of(*self.dealt.read(number), columns)
         groups = read_table(groups_path(self._chunks, number), self.identity)
         rows = layout.bounds[number : number + 2]
-        records = columns.read(self.points.read(*rows))
-        self.points.check_unchanged(self.stamps, *rows)
+        points = self.points if points is None else points
+        records = columns.read(points.read(*rows))
+        points.check_unchanged(*rows)
         return Chunk.of(groups.drop_columns("n"), groups.column("n").to_numpy(), records, columns)
 
     def release(
@@ -409,7 +406,7 @@ class Job:
     def finish(self) -> dict[str, Any]:
         """Puts the releases together, writes result and manifest, and removes the job's folder."""
         if not self.layout.partitions:
-            self.check_source()
+            self.source.check_unchanged()
         if not self._is_written():
             with self.result_draft() as append:
                 for number in range(self.layout.chunks):
@@ -466,28 +463,3 @@ def _is_gone(name: str, ledger: Ledger | None) -> bool:
         return False
     own = f"memory of process {os.getpid()}: "
     return name.startswith("memory of") and not name.startswith(own)
-
-
-def release_chunk(folder: str, identity: str, number: int) -> int:
-    """Releases one chunk of a job; returns the number of its groups. For worker processes."""
-    job = _loaded(folder, identity)
-    if job.is_done(number):
-        return job.released(number)
-    chunk = job.read(number)
-    return len(job.store(number, chunk.keys, *job.release(chunk)))
-
-
-@lru_cache(maxsize=4)
-def _loaded(folder: str, identity: str) -> Job:
-    if not os.path.lexists(folder):
-        raise BatchError(
-            f"{folder}: not there on a worker of the cluster. Workers must see the folder of the "
-            "result, the records and the secret under the same paths"
-        )
-    job = Job.load(Path(folder))
-    if job.identity != identity:
-        raise BatchError(f"{folder} is another batch by now")
-    check_build(job.build, "the batch began")
-    if not job.layout.partitions:
-        job.check_source()
-    return job

@@ -20,7 +20,7 @@ from curvedp.batch.build import check_build, own_build
 from curvedp.batch.chunk import rows_of_chunk
 from curvedp.batch.columns import RecordColumns
 from curvedp.batch.counts import added_up, count_of
-from curvedp.batch.files import Location, location_of
+from curvedp.batch.files import location_of
 from curvedp.batch.parameters import ball_from_dict, ball_to_dict
 from curvedp.batch.parquet import Source
 from curvedp.domain import Ball, check_ball
@@ -37,6 +37,8 @@ from curvedp.statistics.paid import Paid
 __all__ = ["PointsOfFile", "release_mean_of_file", "whole_pieces"]
 
 
+_NOT_PAID = "nothing was paid for"
+
 #: Sums over pieces of records, and exact numbers of records outside the ball and of no points.
 Sums = tuple[FloatArray, tuple[int, int]]
 
@@ -45,10 +47,8 @@ Sums = tuple[FloatArray, tuple[int, int]]
 class PointsOfFile:
     """The projected points of a Parquet file, read as often as they are needed."""
 
-    location: Location
-    points: tuple[str, ...]
+    source: Source
     ball: dict[str, Any]
-    fingerprint: dict[str, Any]
     build: dict[str, str]
     reading: Reading = PLAIN
 
@@ -66,23 +66,15 @@ class PointsOfFile:
         if not file.rows:
             raise BatchError(f"{file.name} holds no record")
         space = check_ball(ball).manifold
-        own = RecordColumns(columns, space, reading=reading)
-        own.read(file.first())  # its shape, before all else
-        prints = file.fingerprint()
-        return cls(file.location, columns, ball_to_dict(ball), prints, own_build(), reading)
-
-    def open(self) -> Source:
-        """The file, if it is still the one that was opened first."""
-        file = Source(self.location, self.points)
-        if file.fingerprint() != self.fingerprint:
-            raise BatchError(f"{file.name} changed while its mean was computed")
-        return file
+        RecordColumns(columns, space, reading=reading).read(file.first())  # its shape, before all
+        return cls(file, ball_to_dict(ball), own_build(), reading)
 
     @quiet
     def piece_sums(self, table: Any, ball: Ball, base: FloatArray) -> Sums:
         """Sums over the pieces of a table's rows, and how many are outside and no points."""
         frame = ball.frame
-        rows = RecordColumns(self.points, ball.manifold, reading=self.reading).read(table)
+        columns = tuple(self.source.columns)
+        rows = RecordColumns(columns, ball.manifold, reading=self.reading).read(table)
         inside = np.empty((len(rows), frame.manifold.point_size))
         counts = frame.enter(rows, inside)
         sums = np.empty((-(-len(rows) // _core.PIECE), frame.manifold.dim + 2))
@@ -93,7 +85,9 @@ class PointsOfFile:
         """`piece_sums` of some rows. For worker processes; `start` begins a piece."""
         check_build(self.build, "the mean began")
         point = np.array(base)  # what a scheduler hands over need not be aligned
-        return self.piece_sums(self.open().read(start, stop), ball_from_dict(self.ball), point)
+        table = self.source.of(self.source.columns).read(start, stop)
+        self.source.check_unchanged(start, stop, of="mean", end=_NOT_PAID)
+        return self.piece_sums(table, ball_from_dict(self.ball), point)
 
 
 def release_mean_of_file(
@@ -112,7 +106,7 @@ def release_mean_of_file(
     cluster. The mean is that in memory, bit for bit. It is paid for when all is read, just before
     the draw: a failure until then costs nothing.
     """
-    file = points.open()
+    file = points.source
     rows = whole_pieces(chunk_rows, call.ball)
     offsets = np.array([0, file.rows], dtype=np.int64)
     call, designs, uncounted = counted(call, np.diff(offsets), coverage, file.rows, alone=True)
@@ -127,7 +121,7 @@ def release_mean_of_file(
         readings += 1
         if progress is not None:
             progress(readings, 0)
-    points.open()  # what was read last is of the same file
+    file.check_unchanged(of="mean", end=_NOT_PAID)  # all that was read is of the same file
     provenance = call.pay(ledger, None)  # all is read: only the draw is left
     with charged(ledger):
         paid = Paid(
@@ -158,7 +152,7 @@ def _sums(points: PointsOfFile, ball: Ball, rows: int, base: FloatArray, on: Any
         from curvedp.batch.cluster import sums_on
 
         return joined_sums(sums_on(on, points, rows, base))
-    blocks = blocks_of(points.open(), rows)
+    blocks = blocks_of(points.source, rows)
     return joined_sums([points.piece_sums(block, ball, base) for block in blocks])
 
 

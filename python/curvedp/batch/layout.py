@@ -1,6 +1,7 @@
 """Division of rows into chunks, found by reading the group keys once.
 
 A file whose keys never decrease is cut at group boundaries. Any other is dealt out to partitions.
+Either is work of many: each takes a range of whole row groups, or a partition.
 """
 
 from __future__ import annotations
@@ -8,36 +9,30 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from curvedp._arrow import pa
-from curvedp.batch.columns import (
-    Hashes,
-    hashes_of,
-    in_order,
-    key_columns,
-    runs,
-    unit_hashes,
-)
+from curvedp.batch.chunk import rows_of_chunk
+from curvedp.batch.columns import Hashes, in_order, key_schema
+from curvedp.batch.ordered import OutOfOrder, Range, cut, groups_in_order, groups_of, joined
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.parquet import Source
-from curvedp.batch.partitions import Partition, partition
+from curvedp.batch.partitions import Dealt, partitions_of
 from curvedp.batch.results import count_sizes
-from curvedp.batch.storage import write_table
-from curvedp.batch.units import Memberships, first_records
+from curvedp.batch.storage import read_table, write_table, write_tables
+from curvedp.batch.units import Memberships
 from curvedp.errors import BatchError
-from curvedp.statistics.grouping import Offsets
 
-__all__ = ["Layout", "divide", "group_sizes", "groups_path"]
+__all__ = ["Division", "Each", "Layout", "groups_path"]
 
-#: Rows whose keys are looked at together.
-_SCAN_ROWS = 1 << 18
+#: What the method of a `Division` of this name finds for each of some numbers, in their order; by
+#: whoever works.
+Each = Callable[[str, Sequence[int]], Iterator[Any]]
 
 
 @dataclass(frozen=True)
@@ -47,249 +42,218 @@ class Layout:
     Attributes
     ----------
     bounds : tuple of int
-        First row of each chunk and the number of rows; empty if the file was partitioned.
+        First row of each chunk and the number of rows; of each deal, if rows were dealt out.
+    stretches : tuple of int
+        First chunk of each stretch, which one worker reads in order, and the number of chunks.
     partitions : int
         Number of partitions; 0 if the keys are in order.
     sizes : Counter
         Number of groups of each number of records, or of units where they have names.
-    checksums : tuple of int
-        Those of the partitions.
     """
 
     bounds: tuple[int, ...]
+    stretches: tuple[int, ...]
     partitions: int
     sizes: Counter[int]
-    checksums: tuple[int, ...] = ()
 
     @property
     def chunks(self) -> int:
         """Number of chunks."""
-        return self.partitions or len(self.bounds) - 1
+        return self.stretches[-1]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionary for JSON; `from_dict` reads it."""
         return {
             "bounds": self.bounds,
+            "stretches": self.stretches,
             "partitions": self.partitions,
             "sizes": sorted(self.sizes.items()),
-            "checksums": self.checksums,
         }
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Layout:
         """Inverse of `to_dict`."""
         sizes = Counter(dict(map(tuple, data["sizes"])))
-        return cls(tuple(data["bounds"]), data["partitions"], sizes, tuple(data["checksums"]))
+        return cls(tuple(data["bounds"]), tuple(data["stretches"]), data["partitions"], sizes)
 
 
-class _OutOfOrder(Exception):
-    """The keys of a file decrease somewhere."""
-
-
-def divide(
-    source: Source,
-    points: Source,
-    parameters: BatchParameters,
-    chunk_rows: int,
-    folder: Path,
-    owner: str,
-) -> Layout:
-    """Divides a file's rows into chunks, and keeps in `folder` for `owner` what they need.
+@dataclass(frozen=True)
+class Division:
+    """Division of a file's rows into chunks, and what is kept in `folder` for `owner` of them.
 
     That is the groups of each chunk, keys and numbers of records "n" (see `groups_path`), if keys
-    never decrease; `points`, the records without their keys, are read ahead meanwhile. Of any other
-    file it is the records, in partitions.
-
-    Raises
-    ------
-    BatchError
-        If the file holds no record or is damaged, or a unit is in more groups than was said.
+    never decrease. Of any other file it is the records, in partitions. `scan`, `deal` and `count`
+    are done by workers, each for a number, whatever the others do, and again if one dies.
     """
-    if not source.rows:
-        raise BatchError(f"{source.name} holds no record")
-    columns = parameters.columns
-    columns.read(source.first())  # its shape, before all else
 
-    def memberships() -> Memberships | None:
-        if parameters.units is None:
+    source: Source
+    parameters: BatchParameters
+    chunk_rows: int
+    folder: Path
+    owner: str
+
+    @cached_property
+    def _ranges(self) -> list[int]:
+        return self.source.ranges(self.chunk_rows)
+
+    def _units(self, step: str) -> Memberships | None:
+        """The units of all groups, if they have names, as one step finds them."""
+        if self.parameters.units is None:
             return None
-        return Memberships(folder.with_name("units"), parameters.call.groups_per_unit)
+        return Memberships(self.folder.with_name(f"units-{step}"))
 
-    with ThreadPoolExecutor(1) as meanwhile:
-        ahead = meanwhile.submit(points.read_ahead, chunk_rows)
-        units = memberships()
-        found = _scan(source, parameters, chunk_rows, folder, owner, units)
-    if found is not None:
-        ahead.result()  # raises if the file is damaged
-    else:
-        points.forget()
-        units = memberships()
-        count, sizes = partition(source, parameters.by, columns, chunk_rows, folder, units)
-        parts = (Partition.of(folder, count, number) for number in range(count))
-        found = Layout((), count, sizes, tuple(part.checksum() for part in parts))
-    if units is not None:
-        units.check()
-    return found
+    def dealt(self, partitions: int, deals: Sequence[int] = ()) -> Dealt:
+        """Records that are dealt out."""
+        own = self.parameters
+        schema = pa.schema([self.source.schema.field(name) for name in self.source.columns])
+        parts = (self.folder, self.owner, partitions, schema, own.by, own.columns)
+        return Dealt(*parts, tuple(deals))
 
+    def run(self, each: Each, points: Source) -> Layout:
+        """The layout; `points`, the records without their keys, are read ahead meanwhile.
 
-def _scan(
-    source: Source,
-    parameters: BatchParameters,
-    chunk_rows: int,
-    folder: Path,
-    owner: str,
-    units: Memberships | None,
-) -> Layout | None:
-    """The layout of a file whose keys never decrease; None for any other file."""
-    bounds, sizes = [0], Counter[int]()
+        Raises
+        ------
+        BatchError
+            If the file holds no record or is damaged, or a unit is in more groups than was said.
+        """
+        if not self.source.rows:
+            raise BatchError(f"{self.source.name} holds no record")
+        self.parameters.columns.read(self.source.first())  # its shape, before all else
+        with ThreadPoolExecutor(1) as meanwhile:
+            ahead = meanwhile.submit(points.read_ahead, self.chunk_rows)
+            try:
+                with self._begun("scan"):
+                    found = self._in_order(each)
+                ahead.result()  # raises if the file is damaged
+                return found
+            except OutOfOrder:
+                points.forget()
+        with self._begun("count"):
+            return self._dealt(each)
 
-    def noted(parts: Iterator[_Groups]) -> Iterator[tuple[Any, Offsets]]:
-        for groups in parts:
-            sizes.update(count_sizes(groups.sizes))
-            if units is not None and groups.units is not None:
-                units.add(groups.units)
-            yield groups.keys, groups.n
+    @contextlib.contextmanager
+    def _begun(self, step: str) -> Iterator[None]:
+        """Makes the folder anew, and checks in how many groups units are when all is done."""
+        units = self._units(step)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(mode=0o700, exist_ok=True)  # what was given up may still write to it
+        if units is not None:
+            units.begin()
+        try:
+            yield
+        except OutOfOrder:
+            if units is not None:
+                units.remove()
+            raise
+        if units is not None:
+            units.check(self.parameters.call.groups_per_unit)
 
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(mode=0o700)
-    try:
-        found = noted(_groups_in_order(source, parameters.by, parameters.units))
-        for groups in _cut(found, chunk_rows):
-            write_table(groups_path(folder, len(bounds) - 1), owner, groups, is_durable=False)
-            bounds.append(bounds[-1] + int(groups.column("n").to_numpy().sum()))
-    except _OutOfOrder:
-        return None
-    return Layout(tuple(bounds), 0, sizes)
+    # ------------------------------------------------------------------ keys in order
+
+    def _in_order(self, each: Each) -> Layout:
+        """The layout of a file whose keys never decrease."""
+        own = self.parameters
+        first = next(groups_of(self.source, own.by, None, 0, self._ranges[1]))
+        if not in_order(first[0].keys):  # seldom found late
+            raise OutOfOrder
+        bounds, stretches, sizes = [0], [0], Counter[int]()
+        for groups in joined(self._scanned(each), self._units("scan")):
+            for keys, n, counts in cut(groups, self.chunk_rows):
+                table = keys.append_column("n", pa.array(n))
+                path = groups_path(self.folder, len(bounds) - 1)
+                write_table(path, self.owner, table, is_durable=False)
+                bounds.append(bounds[-1] + int(n.sum()))
+                sizes.update(count_sizes(counts))
+            if len(bounds) - 1 > stretches[-1]:
+                stretches.append(len(bounds) - 1)
+        return Layout(tuple(bounds), tuple(stretches), 0, sizes)
+
+    def _scanned(self, each: Each) -> Iterator[Range]:
+        """The groups of each range."""
+        for number, is_in_order in enumerate(each("scan", range(len(self._ranges) - 1))):
+            if not is_in_order:
+                raise OutOfOrder
+            path = self._scan_path(number)
+            yield Range.read(path, self.owner, self.parameters.units is not None)
+            for own in (path, path.with_suffix(".ends")):
+                own.unlink(missing_ok=True)
+
+    def _scan_path(self, number: int) -> Path:
+        return self.folder / f"{number:06d}.scan"
+
+    def scan(self, number: int) -> bool:
+        """Writes the groups of a range; False if its keys decrease somewhere."""
+        by, names = self.parameters.by, self.parameters.units
+        units, path = self._units("scan"), self._scan_path(number)
+        start, stop = self._ranges[number : number + 2]
+        schema = key_schema(self.source.schema, by)
+        for name in ("n", "size"):
+            schema = schema.append(pa.field(name, pa.int64()))
+        ends: list[Hashes] = []
+
+        def tables() -> Iterator[Any]:
+            parts = groups_in_order(self.source, by, names, start, stop)
+            for place, (groups, is_last) in enumerate(parts):
+                table = groups.keys.append_column("n", pa.array(groups.n))
+                yield table.append_column("size", pa.array(groups.sizes))
+                if units is not None:
+                    last, begin = len(groups.n) - is_last, 0
+                    if len(groups.n) and not ends:
+                        ends.append(groups.part(0, 1).named)
+                        begin = 1
+                    own = groups.part(begin, max(begin, last))
+                    units.add(f"{number:06d}-{place:06d}", own.named)
+                    if is_last:
+                        ends.append(groups.part(last, last + 1).named)
+
+        try:
+            write_tables(path, self.owner, schema, tables(), is_durable=False)
+        except OutOfOrder:
+            return False
+        if units is not None:
+            table = pa.table({"units": pa.array(ends, pa.list_(pa.uint64()))})
+            write_table(path.with_suffix(".ends"), self.owner, table, is_durable=False)
+        self.source.check_unchanged(start, stop)
+        return True
+
+    # ------------------------------------------------------------------ keys in no order
+
+    def _dealt(self, each: Each) -> Layout:
+        """The layout of a file whose rows are dealt out."""
+        deals = [start for own in each("deal", range(len(self._ranges) - 1)) for start in own]
+        partitions = partitions_of(self.source.rows, self.chunk_rows)
+        write_table(self._deals_path, self.owner, pa.table({"start": deals}), is_durable=False)
+        sizes = Counter[int]()
+        for own in each("count", range(partitions)):
+            sizes.update(dict(own))
+        return Layout((*deals, self.source.rows), tuple(range(partitions + 1)), partitions, sizes)
+
+    @property
+    def _deals_path(self) -> Path:
+        return self.folder / "deals"
+
+    def deal(self, number: int) -> list[int]:
+        """Deals out the rows of a range; returns the first row of each deal."""
+        source, columns = self.source, self.parameters.columns
+        start, stop = self._ranges[number : number + 2]
+        tables = source.tables(source.columns, start, stop, rows_of_chunk(None, columns.width))
+        dealt = self.dealt(partitions_of(source.rows, self.chunk_rows))
+        found = dealt.deal(start, tables)
+        source.check_unchanged(start, stop)
+        return found
+
+    @cached_property
+    def _whole(self) -> Dealt:
+        """Records that are dealt out, when all are."""
+        deals = read_table(self._deals_path, self.owner).column("start").to_pylist()
+        return self.dealt(partitions_of(self.source.rows, self.chunk_rows), deals)
+
+    def count(self, number: int) -> list[tuple[int, int]]:
+        """Number of groups of each size in a partition."""
+        return sorted(self._whole.sizes(number, self._units("count")).items())
 
 
 def groups_path(folder: Path, number: int) -> Path:
     """The file of the groups of a chunk."""
     return folder / f"{number:06d}.groups"
-
-
-def _cut(parts: Iterator[tuple[Any, Offsets]], chunk_rows: int) -> Iterator[Any]:
-    """Key and number of records of every group of one chunk after the other."""
-    row, limit = 0, chunk_rows
-    held: list[Any] = []  # of the chunk that is not yet full
-    for keys, n in parts:
-        groups, ends, begun = keys.append_column("n", pa.array(n)), row + np.cumsum(n), 0
-        while (at := int(np.searchsorted(ends, limit))) < len(n):
-            yield _whole([*held, groups.slice(begun, at + 1 - begun)])
-            held, begun, limit = [], at + 1, int(ends[at]) + chunk_rows
-        held.append(groups.slice(begun))
-        row += int(n.sum())
-    if any(map(len, held)):
-        yield _whole(held)
-
-
-def _whole(tables: Sequence[Any]) -> Any:
-    found = pa.concat_tables(tables).combine_chunks()
-    if len(found.to_batches()) != 1:
-        raise BatchError("the keys of a chunk take more than 2 GB: give a smaller chunk_rows")
-    return found
-
-
-@dataclass(frozen=True)
-class _Groups:
-    """Groups whose records stand one after the other.
-
-    Attributes
-    ----------
-    keys : pyarrow.Table
-    n : ndarray of int
-        Number of records of each.
-    sizes : ndarray of int
-        Number of records, or of units where they have names.
-    units : ndarray or None
-        The hashes of the names of their units, group by group.
-    """
-
-    keys: Any
-    n: Offsets
-    sizes: Offsets
-    units: Hashes | None
-
-    @classmethod
-    def of(cls, table: Any, by: Sequence[str], units: str | None) -> _Groups:
-        """The groups of a table."""
-        keys, n = runs(key_columns(table, by))
-        return cls(keys, n, n, None if units is None else unit_hashes(table, units))._named(n)
-
-    def _named(self, counts: Offsets) -> _Groups:
-        """The same with each unit once; group g has ``counts[g]`` entries of `units`."""
-        if self.units is None:
-            return self
-        group = np.repeat(np.arange(len(counts)), counts)
-        chosen = first_records(group, self.units)
-        sizes = np.bincount(group[chosen], minlength=len(counts))
-        return replace(self, sizes=sizes, units=self.units[chosen])
-
-    def after(self, last: _Groups) -> _Groups:
-        """The same with the group before them, which may be the first of them."""
-        keys = pa.concat_tables([last.keys, self.keys.slice(0, 1)])
-        units = self.units
-        if units is not None and last.units is not None:
-            units = np.concatenate((last.units, units))
-        if len(runs(keys)[1]) == 2:
-            keys = pa.concat_tables([last.keys, self.keys])
-            sizes = np.concatenate((last.sizes, self.sizes))
-            return _Groups(keys, np.concatenate((last.n, self.n)), sizes, units)
-        n, sizes = self.n.copy(), self.sizes.copy()
-        n[:1] += last.n
-        sizes[:1] += last.sizes
-        return _Groups(self.keys, n, sizes, units)._named(sizes)
-
-    def part(self, start: int, stop: int) -> _Groups:
-        """Some of them."""
-        units = self.units
-        if units is not None:
-            units = units[self.sizes[:start].sum() : self.sizes[:stop].sum()]
-        own = slice(start, stop)
-        return _Groups(self.keys.slice(start, stop - start), self.n[own], self.sizes[own], units)
-
-
-def _columns(by: Sequence[str], units: str | None) -> list[str]:
-    """The columns that say who is where."""
-    return [*by, *([] if units is None else [units])]
-
-
-def _groups_in_order(source: Source, by: Sequence[str], units: str | None) -> Iterator[_Groups]:
-    """All groups, part by part, if keys never decrease."""
-    last: _Groups | None = None
-    for table in source.batches(_columns(by, units), _SCAN_ROWS):
-        if not len(table):
-            continue
-        groups = _Groups.of(table, by, units)
-        if last is not None:
-            groups = groups.after(last)
-        if not in_order(groups.keys):
-            raise _OutOfOrder
-        end = len(groups.n) - 1
-        yield groups.part(0, end)
-        last = groups.part(end, end + 1)
-    if last is not None:
-        yield last
-
-
-def group_sizes(source: Source, by: Sequence[str], units: str | None = None) -> Counter[int]:
-    """Number of groups of each number of records, or of units where they have names, in whatever
-    order the keys are."""
-    sizes = Counter[int]()
-    with contextlib.suppress(_OutOfOrder):
-        for groups in _groups_in_order(source, by, units):
-            sizes.update(count_sizes(groups.sizes))
-        return sizes
-    hashes, counts = np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.int64)
-    pairs = np.empty((0, 2), dtype=np.uint64)
-    for table in source.batches(_columns(by, units), _SCAN_ROWS):
-        keys = hashes_of(key_columns(table, by))
-        if units is not None:
-            pairs = np.concatenate((pairs, np.stack((keys, unit_hashes(table, units)), axis=1)))
-            pairs = pairs[first_records(*pairs.T)]
-            continue
-        own, own_counts = np.unique(keys, return_counts=True)
-        hashes, place = np.unique(np.concatenate((hashes, own)), return_inverse=True)
-        counts = np.bincount(place, np.concatenate((counts, own_counts))).astype(np.int64)
-    if units is not None:
-        counts = np.unique(pairs[:, 0], return_counts=True)[1]
-    return count_sizes(counts)

@@ -66,7 +66,6 @@ def open_job(
         identity=identity,
         location=read.location,
         out=str(target),
-        stamps=read.stamps(),  # before the fingerprint: what changes meanwhile is noticed
         fingerprint=read.fingerprint(),
         build=own_build(),
         parameters=parameters,
@@ -95,6 +94,7 @@ def open_job(
             ),
         )
         check_build(found.build, f"the batch in {folder} began")
+        found.note_source(folder, read)
         return found
     if resume and target.exists() and place.manifest.exists():
         _check_finished(Job.of_result(target), asked, place, ledger)
@@ -103,6 +103,7 @@ def open_job(
     with new_folder(folder) as draft:
         fresh = own or NoiseSecret.create(draft / "secret")
         replace(asked, secret_digest=fresh._digest(identity)).write(draft)
+        asked.note_source(draft, read)
     return Job.load(folder)
 
 

@@ -23,6 +23,7 @@ from curvedp.statistics.call import Call, CoverageOption, Designs
 from curvedp.statistics.counting import check_coverage, counted
 from curvedp.statistics.moments import Moment
 from curvedp.statistics.paid import COUNT_COLUMNS
+from curvedp.unit import Unit
 
 __all__ = [
     "REFUSAL",
@@ -320,6 +321,7 @@ def ball_to_dict(ball: Ball) -> dict[str, Any]:
         "manifold": ball.manifold.spec,
         "center": ball.center.ravel().tolist(),
         "radius": ball.radius,
+        "unit": None if ball.unit is None else ball.unit.to_dict(),
     }
 
 
@@ -333,7 +335,8 @@ def ball_from_dict(data: dict[str, Any]) -> Ball:
     if isinstance(space, Product):
         return ProductBall(*map(ball_from_dict, data["factors"]), manifold=space)
     center = np.array(data["center"]).reshape(space.point_shape)
-    ball = Ball(space, center, data["radius"])
+    unit = None if data["unit"] is None else Unit.from_dict(data["unit"])
+    ball = Ball(space, center, data["radius"], unit=unit)
     center.flags.writeable = False
     ball._center = center
     return ball

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import hashlib
 import json
 import threading
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from itertools import chain
+from typing import Any, TypeVar
 
 import numpy as np
 
-from curvedp._arrow import pa, pq
+from curvedp._arrow import ipc, pa, pq
 from curvedp.batch.columns import select
+from curvedp.batch.decoding import Footer, Stream, width_of
 from curvedp.batch.files import (
     File,
     Location,
-    Stamp,
     check_spelling,
     find_files,
     location_of,
     name_of,
+    pieces_of,
 )
+from curvedp.batch.listing import filesystem_of
 from curvedp.errors import BatchError
 
 __all__ = ["Source", "all_rows"]
@@ -32,6 +36,12 @@ __all__ = ["Source", "all_rows"]
 _BUFFER = 1 << 20
 #: Records that are decoded at a time, at most.
 _MOST_ROWS = 1 << 17
+#: Files elsewhere that are asked at a time.
+_AT_ONCE = 16
+
+_BACK = "bring back what it was, with its times, and resume"
+
+_T = TypeVar("_T")
 
 
 class Source:
@@ -48,55 +58,123 @@ class Source:
 
     def __init__(self, location: Location, columns: Sequence[str]) -> None:
         self.location = location
-        self.columns = list(columns)
         self._files = find_files(location)
-        footers = []
-        for file in self._files:
-            with self._opened(file) as opened:
-                schema = opened.schema_arrow
-                footers.append(opened.metadata)
-            if len(footers) == 1:
-                self.schema = _with_keys(schema, file.keys)
-                select(self.schema, self.columns)
-                for name in set(self.columns).difference(schema.names):
-                    check_spelling(self._files, name)
-            self._check(file, schema)
+        found = self._each(Footer.of)
+        self.stamps = [own.stamp for own in found]
+        self._digests = [own.digest for own in found]
+        self._encoded = sum((own.encoded for own in found), Counter[str]())
+        self.schema = _with_keys(found[0].schema, self._files[0].keys)
+        select(self.schema, columns)
+        for name in set(columns).difference(found[0].schema.names):
+            check_spelling(self._files, name)
+        checked = None
+        for file, own in zip(self._files, found, strict=True):
+            if file.keys or checked is None or not own.schema.equals(checked):
+                self._check(file, own.schema, columns)
+                checked = own.schema
+        sizes = [own.rows for own in found]
+        self._arrange(sizes, columns)
+
+    def _arrange(self, sizes: Sequence[Sequence[int]], columns: Sequence[str]) -> None:
+        """Sets what follows from the numbers of rows of each file's row groups."""
         # the row groups of all files, the first row of each, and the number of rows
-        self._groups = [(k, i) for k, own in enumerate(footers) for i in range(own.num_row_groups)]
-        sizes = [footers[k].row_group(i).num_rows for k, i in self._groups]
-        self._starts = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
-        encoded = sum(_encoded(footer, self.columns) for footer in footers)
+        self._sizes = sizes
+        self._groups = [(k, i) for k, own in enumerate(sizes) for i in range(len(own))]
+        self._starts = np.concatenate(([0], np.cumsum(list(chain(*sizes)), dtype=np.int64)))
+        self.choose(columns)
+
+    def choose(self, columns: Sequence[str]) -> None:
+        """Sets which columns are read, and how many rows at a time."""
+        self.columns = list(columns)
+        encoded = sum(self._encoded[name] for name in self.columns)
         # what repeats is short as long as it is encoded
-        decoded = sum(_width(self.schema.field(name).type) for name in self.columns) * self.rows
+        decoded = sum(width_of(self.schema.field(name).type) for name in self.columns) * self.rows
         self._batch = max(1, min(_MOST_ROWS, _BUFFER * self.rows // max(1, decoded, encoded)))
-        self._stream: _Stream | None = None
-        # threads of a cluster's worker share a file, and Arrow's reader crashes under two at once
+        self._stream: Stream | None = None
+        # threads may share it, and Arrow's reader crashes under two at once
         self._reading = threading.Lock()
 
-    @property
-    def name(self) -> str:
-        """Name in messages."""
-        return name_of(self.location)
+    def of(self, columns: Sequence[str]) -> Source:
+        """The same files, read anew for some of the columns."""
+        other = copy.copy(self)
+        other.choose(columns)
+        return other
 
-    @contextlib.contextmanager
-    def _readable(self, file: File | None = None) -> Iterator[None]:
-        try:
-            yield
-        except (pa.ArrowException, OSError):
-            where = self.name if file is None else file.name
-            raise BatchError(f"{where}: not a readable Parquet file, or damaged") from None
+    def to_table(self) -> Any:
+        """All that another process needs to read the same files without looking for them."""
+        keys = {name: own.type for file in self._files for name, own in file.keys.items()}
+        columns = {
+            "path": pa.array([file.path for file in self._files]),
+            "rows": pa.array(self._sizes, pa.list_(pa.int64())),
+            "stamp": pa.array([json.dumps(stamp) for stamp in self.stamps]),
+            "footer": pa.array(self._digests),
+        }
+        for name, kind in keys.items():
+            values = [
+                file.keys[name].as_py() if name in file.keys else None for file in self._files
+            ]
+            columns[f"key {name}"] = pa.array(values, kind)
+        told: dict[str, Any] = {
+            "location": self.location,
+            "columns": self.columns,
+            "encoded": self._encoded,
+        }
+        if keys:
+            told["keys"] = [list(file.keys) for file in self._files]
+        schema = self.schema.serialize().to_pybytes()
+        return pa.table(columns).replace_schema_metadata(
+            {"schema": schema, "told": json.dumps(told)}
+        )
 
-    @contextlib.contextmanager
-    def _opened(self, file: File) -> Iterator[Any]:
-        """A file, read page by page: whole row groups would have to pass through memory."""
-        with self._readable(file), file.open() as handle:
-            yield pq.ParquetFile(
-                handle, buffer_size=_BUFFER, pre_buffer=False, page_checksum_verification=True
-            )
+    @classmethod
+    def from_table(cls, table: Any) -> Source:
+        """Inverse of `to_table`."""
+        own = object.__new__(cls)
+        own.__setstate__(table)
+        return own
 
-    def _check(self, file: File, schema: Any) -> None:
+    def __copy__(self) -> Source:
+        other = object.__new__(Source)
+        other.__dict__.update(self.__dict__)
+        return other
+
+    def __getstate__(self) -> Any:
+        return self.to_table()
+
+    def __setstate__(self, table: Any) -> None:
+        told = json.loads(table.schema.metadata[b"told"])
+        self.schema = ipc.read_schema(pa.py_buffer(table.schema.metadata[b"schema"]))
+        self.location, self._encoded = told["location"], Counter(told["encoded"])
+        place = self.location if isinstance(self.location, str) else self.location[0]
+        filesystem = filesystem_of(place)[0]
+        paths = table.column("path").to_pylist()
+        names = told.get("keys", [()] * len(paths))
+        self._files = [
+            File(filesystem, path, {name: table.column(f"key {name}")[at] for name in names[at]})
+            for at, path in enumerate(paths)
+        ]
+        self.stamps = [json.loads(stamp) for stamp in table.column("stamp").to_pylist()]
+        self._digests = table.column("footer").to_pylist()
+        self._arrange(table.column("rows").to_pylist(), told["columns"])
+
+    def _each(self, work: Callable[[File], _T], files: Sequence[File] | None = None) -> list[_T]:
+        """Results of some work on files; of those elsewhere several at a time."""
+
+        def one(file: File) -> _T:
+            try:
+                return work(file)
+            except (pa.ArrowException, OSError):
+                raise _damage(file.name) from None
+
+        files = self._files if files is None else files
+        if all(file.is_here for file in files):
+            return [one(file) for file in files]
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            return list(threads.map(one, files))
+
+    def _check(self, file: File, schema: Any, columns: Sequence[str]) -> None:
         """Refuses a file without a column, or with one that the first file has of another type."""
-        for name in self.columns:
+        for name in columns:
             found = file.keys[name].type if name in file.keys else None
             if name in schema.names:
                 found = schema.field(name).type
@@ -108,6 +186,26 @@ class Source:
                     f"{file.name}: column {name!r} holds {found}, in {self._files[0].name} {wanted}"
                 )
 
+    @contextlib.contextmanager
+    def _readable(self, file: File | None = None) -> Iterator[None]:
+        try:
+            yield
+        except (pa.ArrowException, OSError):
+            raise _damage(self.name if file is None else file.name) from None
+
+    @contextlib.contextmanager
+    def _opened(self, file: File) -> Iterator[Any]:
+        """A file, read page by page: whole row groups would have to pass through memory."""
+        with self._readable(file), file.open() as handle:
+            yield pq.ParquetFile(
+                handle, buffer_size=_BUFFER, pre_buffer=False, page_checksum_verification=True
+            )
+
+    @property
+    def name(self) -> str:
+        """Name in messages."""
+        return name_of(self.location)
+
     @property
     def rows(self) -> int:
         """Number of records."""
@@ -118,36 +216,65 @@ class Source:
         """Number of files."""
         return len(self._files)
 
+    def ranges(self, rows: int) -> list[int]:
+        """The first row of each stretch of whole row groups with so many rows, and their number."""
+        found = [0]
+        for start in self._starts[1:-1].tolist():
+            if start - found[-1] >= rows:
+                found.append(start)
+        return [*found, self.rows]
+
     def fingerprint(self) -> dict[str, Any]:
-        """Fingerprint of the files: of one see `File.fingerprint`, of several a digest."""
-        with self._readable():
-            found = [file.fingerprint() for file in self._files]
+        """Sizes, times, versions and digests of the footers and of pieces of the files.
+
+        By these changed files are noticed. Pieces are read where times can be set or are unknown:
+        4 MB in all, at least one of each file. Of several files it is a digest.
+        """
+        counts = pieces_of([int(stamp[1] or 0) for stamp in self.stamps])
+        of_file = dict(zip((file.path for file in self._files), counts, strict=True))
+        doubtful = [
+            file
+            for file, stamp in zip(self._files, self.stamps, strict=True)
+            if file.is_here or not any(stamp[2:])
+        ]
+        digests = self._each(lambda file: file.pieces(of_file[file.path]), doubtful)
+        pieces = dict(zip((file.path for file in doubtful), digests, strict=True))
+        found = [
+            {"bytes": size, "modified_ns": time, "footer": footer, "pieces": pieces.get(str(path))}
+            | ({} if file.is_here else {"version": version})
+            for file, (path, size, time, version), footer in zip(
+                self._files, self.stamps, self._digests, strict=True
+            )
+        ]
         if len(found) == 1:
             return found[0]
         told = [[file.path, own] for file, own in zip(self._files, found, strict=True)]
         digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
         return {"files": len(found), "bytes": sum(own["bytes"] for own in found), "digest": digest}
 
-    def stamps(self) -> list[Stamp]:
-        """Path, size and time of each file, which cost no reading of it."""
-        with self._readable():
-            return [file.stamp() for file in self._files]
+    def check_unchanged(
+        self, start: int = 0, stop: int | None = None, *, of: str = "batch", end: str = _BACK
+    ) -> None:
+        """Refuses files with rows from `start` to `stop` whose stamps are no longer the first.
 
-    def check_unchanged(self, stamps: Sequence[Stamp], start: int, stop: int) -> None:
-        """Refuses files with rows from `start` to `stop` whose stamps are no longer these.
+        Without these, also files that have come or gone. `of` and `end` say what began, and what
+        is to be done now.
 
         Raises
         ------
         BatchError
         """
-        first, last = np.searchsorted(self._starts[1:], [start, stop - 1], side="right")
-        read = {number for number, _ in self._groups[first : last + 1]}
-        with self._readable():
-            found = [self._files[number].stamp() for number in sorted(read)]
-        if any(stamp not in stamps for stamp in found) or len(self._files) != len(stamps):
+        read = range(len(self._files))
+        if stop is not None:
+            first, last = np.searchsorted(self._starts[1:], [start, stop - 1], side="right")
+            read = range(self._groups[first][0], self._groups[last][0] + 1)
+        here = self._files if stop is not None else find_files(self.location)
+        same = [own.path for own in here] == [own.path for own in self._files]
+        found = self._each(File.stamp, [self._files[number] for number in read]) if same else []
+        if found != [self.stamps[number] for number in read]:
             raise BatchError(
-                f"{self.name} has changed since the batch began, and what was read of it now is "
-                "not used: bring back what it was, with its times, and resume"
+                f"{self.name} has changed since the {of} began, and what was read of it now is "
+                f"not used: {end}"
             )
 
     def read(self, start: int, stop: int) -> Any:
@@ -167,15 +294,15 @@ class Source:
             return self.schema.empty_table().select(self.columns)
         return pa.Table.from_batches(batches)
 
-    def _stream_from(self, start: int) -> _Stream:
+    def _stream_from(self, start: int) -> Stream:
         """The rows from `start` on, decoded on this thread: others have enough to do meanwhile."""
         last = len(self._groups) - 1
         first = min(int(np.searchsorted(self._starts, start, side="right")) - 1, last)
         if last < 0:
-            return _Stream(iter(()), 0)
+            return Stream(iter(()), 0)
         number, group = self._groups[first]
         batches = self._batches(number, group, self.columns, self._batch, use_threads=False)
-        stream = _Stream(batches, int(self._starts[first]))
+        stream = Stream(batches, int(self._starts[first]))
         stream.skip(start - stream.at)
         return stream
 
@@ -184,9 +311,9 @@ class Source:
     ) -> Iterator[Any]:
         """Batches of the files from one row group of one file on."""
         schema = pa.schema([self.schema.field(name) for name in columns])
-        for file in self._files[number:]:
+        for at, file in enumerate(self._files[number:], number):
             with self._opened(file) as opened:
-                groups = list(range(group, opened.metadata.num_row_groups))
+                groups = list(range(group, len(self._sizes[at])))
                 own = [name for name in columns if name in opened.schema_arrow.names]
                 for batch in opened.iter_batches(
                     rows, row_groups=groups, columns=own, use_threads=use_threads
@@ -215,6 +342,14 @@ class Source:
         """Tables one below the other."""
         return pa.concat_tables(tables)
 
+    def tables(self, columns: Sequence[str], start: int, stop: int, rows: int) -> Iterator[Any]:
+        """The rows from `start` to `stop` in tables of at most `rows`, decoded by this thread."""
+        own = self.of(columns)
+        while start < stop:
+            table = own.read(start, min(start + rows, stop))
+            yield table
+            start += len(table)
+
     def batches(self, columns: Sequence[str], rows: int) -> Iterator[Any]:
         """All rows in tables of at most `rows`, some columns only; the next is read meanwhile."""
         reader = self._batches(0, 0, list(columns), rows, use_threads=True)
@@ -228,6 +363,10 @@ class Source:
             while (batch := waiting.result()) is not None:
                 waiting = ahead.submit(following)
                 yield pa.Table.from_batches([batch])
+
+
+def _damage(name: str) -> BatchError:
+    return BatchError(f"{name}: not a readable Parquet file, or damaged")
 
 
 def _with_keys(schema: Any, keys: dict[str, Any]) -> Any:
@@ -258,68 +397,6 @@ def _is_wider(wanted: Any, found: Any) -> bool:
         return any(is_kind(found) for is_kind in texts)
     signed = pa.types.is_signed_integer
     return bool(signed(wanted) and signed(found) and wanted.bit_width >= found.bit_width)
-
-
-def _encoded(footer: Any, columns: Sequence[str]) -> int:
-    """Bytes that some columns of a file take, encoded."""
-    own = [i for i in range(footer.num_columns) if _name(footer, i) in columns]
-    groups = [footer.row_group(i) for i in range(footer.num_row_groups)]
-    return sum(group.column(i).total_uncompressed_size for group in groups for i in own)
-
-
-class _Stream:
-    """Rows of batches that are decoded one after the other."""
-
-    def __init__(self, batches: Iterator[Any], at: int) -> None:
-        self._batches, self.at = batches, at
-        self._decoded: deque[Any] = deque()
-
-    def decode(self, rows: int) -> None:
-        """Decodes that many rows ahead."""
-        while sum(map(len, self._decoded)) < rows:
-            batch = next(self._batches, None)
-            if batch is None:
-                break
-            self._decoded.append(batch)
-
-    def take(self, rows: int) -> list[Any]:
-        """The next rows, or those that are left, in parts."""
-        return list(self._parts(rows))
-
-    def skip(self, rows: int) -> None:
-        """Skips rows."""
-        for _ in self._parts(rows):
-            pass
-
-    def _parts(self, rows: int) -> Iterator[Any]:
-        while rows:
-            self.decode(1)
-            if not self._decoded:
-                break
-            batch = self._decoded.popleft()
-            part = batch.slice(0, rows)
-            if len(batch) > rows:
-                self._decoded.appendleft(batch.slice(rows))
-            self.at += len(part)
-            rows -= len(part)
-            yield part
-
-
-def _name(footer: Any, index: int) -> str:
-    """The column that numbers of a file belong to."""
-    return str(footer.schema.column(index).path).split(".", maxsplit=1)[0]
-
-
-def _width(kind: Any) -> int:
-    """Bytes of one value of a type; 0 where they differ from value to value."""
-    if isinstance(kind, pa.BaseExtensionType):
-        return _width(kind.storage_type)
-    if pa.types.is_fixed_size_list(kind):
-        return int(kind.list_size) * _width(kind.value_type)
-    try:
-        return int(-(-kind.bit_width // 8))
-    except ValueError:
-        return 0
 
 
 def all_rows(source: Any, columns: Sequence[str]) -> Any:

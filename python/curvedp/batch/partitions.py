@@ -1,21 +1,18 @@
 """Records dealt out on disk by the hash of their key, for files whose keys are not in order.
 
-A partition holds the rows whose hashes begin with the same bits, in the file's order. There is a
-power of two of them, and each is sorted by the hash when it is read: so the order of the groups
-does not depend on their number. Open files are limited: where more partitions are needed than may
-be open, those of the first bits are dealt out again by the next.
+Whoever reads some rows of the file writes them to one file (a deal), partition by partition, in the
+file's order otherwise. A partition is what all deals hold of the rows whose hashes begin with the
+same bits. There is a power of two of them, and each is sorted by the hash when it is read: so the
+order of the groups does not depend on their number, nor on who dealt what.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
-import shutil
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,205 +21,188 @@ from numpy.typing import NDArray
 
 from curvedp._arrow import ipc, pa, pc
 from curvedp._validation import FloatArray
-from curvedp.batch.chunk import rows_of_chunk
 from curvedp.batch.columns import (
     Hashes,
     RecordColumns,
     group_names,
-    hashes_of,
     key_columns,
+    key_hashes,
     key_schema,
     runs,
 )
-from curvedp.batch.parquet import Source
 from curvedp.batch.results import count_sizes
+from curvedp.batch.storage import read_table, replacing, write_table
 from curvedp.batch.units import Memberships, first_records
+from curvedp.errors import BatchError
 from curvedp.statistics.grouping import Offsets
 
-__all__ = ["Partition", "partition"]
+__all__ = ["Dealt", "partitions_of"]
 
-#: Rows that are dealt out together.
-_DEAL_ROWS = 1 << 17
-#: Bits of the hash by which rows are dealt out in one pass, at most, and files that shall be open
-#: besides the three of each partition.
-_BITS_AT_ONCE, _OTHER_FILES = 8, 128
-
-#: Keys, points and hashes of rows.
-Rows = tuple[Any, FloatArray, Hashes]
+#: Bits of the hash that tell partitions apart, at most.
+_MOST_BITS = 16
 
 
-def partition(
-    source: Source,
-    by: Sequence[str],
-    columns: RecordColumns,
-    chunk_rows: int,
-    folder: Path,
-    memberships: Memberships | None = None,
-) -> tuple[int, Counter[int]]:
-    """Deals the rows of a file out to partitions in `folder`, which its owner alone can read.
-
-    Returns the number of partitions, and the number of groups of each number of records, or of
-    units where they have names; these go to `memberships`.
-    """
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(mode=0o700)
-    at_once = min(_DEAL_ROWS, rows_of_chunk(None, columns.width))
-    bits = (max(1, -(-source.rows // chunk_rows)) - 1).bit_length()
-
-    def rows_of_file() -> Iterator[Rows]:
-        for table in source.batches(source.columns, at_once):
-            keys = key_columns(table, by)
-            yield keys, columns.read(table), hashes_of(keys)
-
-    def deal(rows: Iterator[Rows], whole: Partition) -> None:
-        parts = whole.parts(min(bits - whole.bits, _bits_at_once()))
-        whole.deal(rows, parts, schema)
-        for part in parts if parts[0].bits < bits else ():
-            deal(part.rows(columns.width, at_once), part)
-            part.remove()
-
-    schema = key_schema(source.schema, by)
-    deal(rows_of_file(), Partition(folder, 0, 0))
-    # two keys of one hash count as one here: one case in 300,000 among ten million keys
-    sizes = Counter[int]()
-    for part in Partition(folder, 0, 0).parts(bits):
-        group = part.hashes()
-        if memberships is not None and len(group):  # an empty file cannot be mapped
-            units = part.units(columns.width)
-            records = first_records(group, units)
-            memberships.add(units[records])
-            group = group[records]
-        sizes.update(count_sizes(np.unique(group, return_counts=True)[1]))
-    return 1 << bits, sizes
-
-
-def _bits_at_once() -> int:
-    """Bits by which rows are dealt out in one pass, as far as this process may open files."""
-    try:
-        import resource
-    except ImportError:  # where the number of open files has no such limit
-        return _BITS_AT_ONCE
-    allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    if allowed == resource.RLIM_INFINITY:
-        return _BITS_AT_ONCE
-    partitions = max(2, (allowed - _OTHER_FILES) // 3)
-    return min(_BITS_AT_ONCE, partitions.bit_length() - 1)
+def partitions_of(rows: int, chunk_rows: int) -> int:
+    """Number of partitions of so many rows."""
+    bits = (max(1, -(-rows // chunk_rows)) - 1).bit_length()
+    return 1 << min(bits, _MOST_BITS)
 
 
 @dataclass(frozen=True)
-class Partition:
-    """Rows whose hashes begin with the same bits, in three files.
+class Dealt:
+    """Deals in a folder, which its owner alone can read.
+
+    Of each there are two files, ``.rows`` and ``.index``, named by the first row that they hold.
 
     Attributes
     ----------
     folder : Path
-    bits, number : int
-        Number of bits that are the same, and the number that they make.
+    owner : str
+        The job.
+    partitions : int
+    schema : pyarrow.Schema
+        That of the records' table.
+    by : tuple of str
+    columns : RecordColumns
+    deals : tuple of int
+        The first row of each deal.
     """
 
     folder: Path
-    bits: int
-    number: int
+    owner: str
+    partitions: int
+    schema: Any
+    by: tuple[str, ...]
+    columns: RecordColumns
+    deals: tuple[int, ...] = ()
 
-    @classmethod
-    def of(cls, folder: Path, count: int, number: int) -> Partition:
-        """Partition of the given number, of all those into which a file is divided."""
-        return cls(folder, (count - 1).bit_length(), number)
+    def _paths(self, deal: int) -> tuple[Path, Path]:
+        name = self.folder / f"{deal:012d}"
+        return name.with_suffix(".rows"), name.with_suffix(".index")
 
-    def parts(self, bits: int) -> list[Partition]:
-        """The files to which it is dealt out by the next bits."""
-        first = self.number << bits
-        return [Partition(self.folder, self.bits + bits, first + i) for i in range(1 << bits)]
+    @cached_property
+    def _key_schema(self) -> Any:
+        """The columns of keys, and their hashes last."""
+        return key_schema(self.schema, self.by).append(pa.field("hash of all", pa.uint64()))
 
-    def _paths(self) -> tuple[Path, Path, Path]:
-        name = self.folder / f"{self.bits:02d}-{self.number:06d}"
-        return name.with_suffix(".keys"), name.with_suffix(".points"), name.with_suffix(".hashes")
+    # ------------------------------------------------------------------ writing
 
-    def deal(self, rows: Iterator[Rows], parts: Sequence[Partition], schema: Any) -> None:
-        """Writes its rows to its parts."""
-        with ExitStack() as stack:
-            files = [_Files(stack, part._paths(), schema) for part in parts]
-            for keys, points, hashes in rows:
-                target = _bits(hashes, self.bits, parts[0].bits)
-                order = np.argsort(target, kind="stable")
-                keys = keys.take(pa.array(order)).combine_chunks()
-                points, hashes = points[order], hashes[order]
-                cuts = np.searchsorted(target[order], np.arange(len(parts) + 1))
-                for number in np.flatnonzero(np.diff(cuts)).tolist():
-                    own = slice(int(cuts[number]), int(cuts[number + 1]))
-                    part = keys.slice(own.start, own.stop - own.start)
-                    files[number].write(part, points[own], hashes[own])
-
-    def rows(self, width: int, at_once: int) -> Iterator[Rows]:
-        """Its rows in their order, about so many at a time."""
-        keys_path, points_path, hashes_path = self._paths()
-        with (
-            pa.OSFile(str(keys_path)) as file,
-            points_path.open("rb") as points,
-            hashes_path.open("rb") as hashes,
-        ):
-            for keys in _together(ipc.open_stream(file), at_once):
-                flat = np.fromfile(points, count=len(keys) * width)
-                own = np.fromfile(hashes, dtype=np.uint64, count=len(keys))
-                yield keys, flat.reshape(len(keys), -1), own
-
-    def hashes(self) -> Hashes:
-        """The hashes of its rows in their order."""
-        return np.fromfile(self._paths()[2], dtype=np.uint64)
-
-    def units(self, width: int) -> Hashes:
-        """The hashes of the names of its rows' units, which stand last."""
-        words = np.memmap(self._paths()[1], dtype=np.uint64, mode="r")
-        return words.reshape(-1, width)[:, -1].copy()
-
-    def read(self, width: int) -> tuple[Any, Offsets, FloatArray]:
-        """Key and number of records of every group, and the points, each group's in their order."""
-        keys_path, points_path, _ = self._paths()
-        with pa.OSFile(str(keys_path)) as file:
-            keys = ipc.open_stream(file).read_all().combine_chunks()
-        hashes = self.hashes()
-        order = np.argsort(hashes, kind="stable")
-        firsts, n = runs(keys.take(pa.array(order)))
-        if len(n) != len(np.unique(hashes)):  # several keys of one hash
-            order = _sorted_by_name(keys, hashes)
-            firsts, n = runs(keys.take(pa.array(order)))
-        return firsts, n, np.fromfile(points_path).reshape(-1, width)[order]
-
-    def checksum(self) -> int:
-        """The checksum of its files, of those that are there."""
-        found = 0
-        for path in self._paths():
-            with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
-                while piece := file.read(1 << 20):
-                    found = zlib.crc32(piece, found)
+    def deal(self, start: int, tables: Iterable[Any]) -> list[int]:
+        """Writes tables of rows, which begin at `start`, a deal each; returns their first rows."""
+        found = []
+        for table in tables:
+            keys = key_columns(table, self.by)
+            self._write(start, keys, self.columns.read(table), key_hashes(keys))
+            found.append(start)
+            start += len(table)
         return found
 
-    def remove(self) -> None:
-        """Deletes its files."""
-        for path in self._paths():
-            path.unlink()
+    def _write(self, deal: int, keys: Any, points: FloatArray, hashes: Hashes) -> None:
+        """Writes one deal: the keys and hashes of a partition, its points, and so on."""
+        target = (hashes >> np.uint64(64 - _MOST_BITS)).astype(np.uint16)
+        target >>= _MOST_BITS - (self.partitions - 1).bit_length()
+        order = np.argsort(target, kind="stable")
+        rows = np.bincount(target, minlength=self.partitions)
+        keys = keys.append_column("hash of all", pa.array(hashes))
+        keys, points = keys.take(pa.array(order)).combine_chunks(), points.take(order, axis=0)
+        index = np.zeros((4, self.partitions), dtype=np.uint32)
+        path, index_path = self._paths(deal)
+        with replacing(path) as draft, draft.open("wb") as file:
+            ends = np.cumsum(rows).tolist()
+            for number in np.flatnonzero(rows).tolist():
+                begin, end = ends[number] - int(rows[number]), ends[number]
+                [batch] = keys.slice(begin, end - begin).to_batches()
+                written = batch.serialize(), points[begin:end].reshape(-1).view(np.uint8).data
+                index[:, number] = [*map(len, written), *map(zlib.crc32, written)]
+                file.writelines(written)
+        names = ["key_bytes", "point_bytes", "key_checksum", "point_checksum"]
+        write_table(index_path, self.owner, pa.table(list(index), names), is_durable=False)
+
+    # ------------------------------------------------------------------ reading
+
+    @cached_property
+    def _indices(self) -> list[NDArray[np.uint32]]:
+        """Of each deal the bytes and checksums of every partition's keys and points."""
+        found = []
+        for deal in self.deals:
+            try:
+                table = read_table(self._paths(deal)[1], self.owner)
+            except BatchError:
+                raise self._damage() from None
+            found.append(np.array([column.to_numpy() for column in table.columns]))
+        return found
+
+    def _damage(self) -> BatchError:
+        return BatchError(
+            f"{self.folder} is damaged: remove it and resume, which divides the records anew: "
+            "nothing is spent or drawn again"
+        )
+
+    def _parts(self, number: int, *, points: bool) -> Iterator[tuple[Any, Any]]:
+        """Shares of every deal in a partition: keys with hashes, and the bytes of the points."""
+        for deal, index in zip(self.deals, self._indices, strict=True):
+            keys, values, *checksums = index[:, number].tolist()
+            if not keys:
+                continue
+            try:
+                with self._paths(deal)[0].open("rb", buffering=0) as file:
+                    file.seek(int(index[:2, :number].sum(dtype=np.int64)))
+                    found = [file.read(keys), file.read(values) if points else b""]
+            except OSError:
+                raise self._damage() from None
+            if [zlib.crc32(own) for own in found[: 1 + points]] != checksums[: 1 + points]:
+                raise self._damage()
+            yield ipc.read_record_batch(found[0], self._key_schema), found[1]
+
+    def _read(self, number: int, *, points: bool = True) -> tuple[Any, Hashes, FloatArray]:
+        """Keys, hashes and points of a partition's rows, in the file's order."""
+        parts = list(self._parts(number, points=points))
+        batches = [keys for keys, _ in parts]
+        table = pa.Table.from_batches(batches, self._key_schema).combine_chunks()
+        hashes = table.column(table.num_columns - 1).to_numpy()
+        values = np.frombuffer(bytearray().join([*(own for _, own in parts), bytes(8)]))[:-1]
+        return table.select(range(len(self.by))), hashes, values.reshape(-1, self.columns.width)
+
+    def sizes(self, number: int, units: Memberships | None) -> Counter[int]:
+        """Number of groups of each number of records in a partition, or of units if they have
+        names; these go to `units`.
+
+        Two keys of one hash count as one here: never of one column of integers, and otherwise in
+        one case of 300,000 among ten million keys.
+        """
+        _, hashes, points = self._read(number, points=units is not None)
+        if units is not None and len(hashes):
+            names = points[:, -1].copy().view(np.uint64)
+            records = first_records(hashes, names)
+            units.add(f"{number:06d}", names[records])
+            hashes = hashes[records]
+        return count_sizes(np.diff(_ends(np.sort(hashes))))
+
+    def read(self, number: int) -> tuple[Any, Offsets, FloatArray]:
+        """Key and number of records of every group, and the points, each group's in their order."""
+        keys, hashes, points = self._read(number)
+        order = _stable_order(hashes)
+        firsts, n = runs(keys.take(pa.array(order)))
+        if len(n) != len(_ends(hashes[order])) - 1:  # several keys of one hash
+            order = _sorted_by_name(keys, hashes)
+            firsts, n = runs(keys.take(pa.array(order)))
+        return firsts, n, points.take(order, axis=0)
 
 
-def _bits(hashes: Hashes, first: int, last: int) -> NDArray[np.int64]:
-    """The number that the bits of each hash make, from the first to the one before the last."""
-    if first == last:
-        return np.zeros(len(hashes), dtype=np.int64)
-    leading = (hashes >> np.uint64(64 - last)).astype(np.int64)
-    return leading & ((1 << (last - first)) - 1)
+def _ends(ordered: Hashes) -> NDArray[np.int64]:
+    """Where runs of equal hashes begin, and the last ends."""
+    changed = ordered[1:] != ordered[:-1]
+    inner = np.flatnonzero(changed) + 1
+    return np.concatenate(([0], inner, [len(ordered)] * min(len(ordered), 1))).astype(np.int64)
 
 
-def _together(batches: Any, rows: int) -> Iterator[Any]:
-    """Short batches in tables of at least so many rows, but for the last."""
-    held: list[Any] = []
-    count = 0
-    for batch in batches:
-        held.append(batch)
-        count += len(batch)
-        if count >= rows:
-            yield pa.Table.from_batches(held)
-            held, count = [], 0
-    if held:
-        yield pa.Table.from_batches(held)
+def _stable_order(hashes: Hashes) -> NDArray[np.int64]:
+    """The order of hashes, equal ones as they come: by 16 bits at a time, from the last ones."""
+    order = np.arange(len(hashes))
+    for shift in range(0, 64, 16):
+        digits = (hashes >> np.uint64(shift)).astype(np.uint16)
+        order = order.take(np.argsort(digits.take(order), kind="stable"))
+    return order
 
 
 def _sorted_by_name(keys: Any, hashes: Hashes) -> NDArray[np.int64]:
@@ -234,21 +214,3 @@ def _sorted_by_name(keys: Any, hashes: Hashes) -> NDArray[np.int64]:
         sort_keys=[("hash", "ascending"), ("name", "ascending")],
     )
     return np.asarray(ordered.to_numpy(), dtype=np.int64)
-
-
-class _Files:
-    """Keys, points and hashes of a partition's rows, in the order in which they come."""
-
-    def __init__(self, stack: ExitStack, paths: Sequence[Path], schema: Any) -> None:
-        files = [stack.enter_context(_open_private(path)) for path in paths]
-        self._keys = stack.enter_context(ipc.new_stream(files[0], schema))
-        self._points, self._hashes = files[1:]
-
-    def write(self, keys: Any, points: FloatArray, hashes: Hashes) -> None:
-        self._keys.write_table(keys)
-        self._points.write(points.data)
-        self._hashes.write(hashes.data)
-
-
-def _open_private(path: Path) -> Any:
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 from curvedp._guard import quiet
@@ -19,7 +18,7 @@ from curvedp.batch.parameters import (
 )
 from curvedp.batch.parquet import all_rows
 from curvedp.batch.protected import release_protected
-from curvedp.batch.run import release_all, run
+from curvedp.batch.run import Threads, Workers, run
 from curvedp.batch.tables import BatchReleases, release_table
 from curvedp.batch.upload import place_of
 from curvedp.domain import Ball, ProductBall, WholeSpace, as_domain
@@ -73,8 +72,8 @@ def release(
 
     A Parquet file is read chunk by chunk. A chunk holds whole groups, so memory is bounded by
     `chunk_rows` and the largest group, whatever the size of the file and of its row groups. If the
-    keys are not in order, the records are first dealt out to files in the job's folder, one for
-    each chunk, which its owner alone can read and which are deleted at the end. A batch that is cut
+    keys are not in order, the records are first dealt out to files in the job's folder, which its
+    owner alone can read and which are deleted at the end. A batch that is cut
     off, also by kill -9, goes on with ``resume=True``: releases that are stored are kept, the
     others get the noise that they would have got, and the ledger is charged once.
 
@@ -148,11 +147,11 @@ def release(
     stage : path, optional
         The folder of this machine in which a result that goes to a URI is made and kept.
     on : distributed.Client, optional
-        Dask cluster whose workers release the chunks of a file, which they must see under the same
+        Dask cluster whose workers divide and release a file, which they must see under the same
         path. The result is the local one with the same secret, bit for bit. A worker that dies is
         replaced by Dask, and nothing is spent again.
     chunk_rows : int, optional
-        Records in a chunk of a file, at least; by default 524,288, or as many as make 32 MiB.
+        Records in a chunk of a file, about; by default 524,288, or as many as make 32 MiB.
         Results do not depend on it.
     resume : bool
         Go on with a job that was interrupted; begins one if there is none, and does nothing if it
@@ -279,7 +278,7 @@ def release(
         out,
         stage,
         parameters,
-        _runner(on),
+        _workers(on),
         ledger=ledger,
         secret=secret,
         chunk_rows=chunk_rows,
@@ -300,13 +299,13 @@ def _checked(on: Any) -> Any:
     return check_client(on)
 
 
-def _runner(on: Any) -> Callable[..., None]:
-    """The function that releases a job's chunks: in this process or on a cluster."""
+def _workers(on: Any) -> Workers:
+    """Those who do a job's work: threads of this process, or a cluster."""
     if on is None:
-        return release_all
-    from curvedp.batch.cluster import release_on
+        return Threads()
+    from curvedp.batch.cluster import Cluster
 
-    return partial(release_on, on)
+    return Cluster(on)
 
 
 def _release_all_records(

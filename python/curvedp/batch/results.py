@@ -110,6 +110,7 @@ def manifest(
         records_per_unit=call.records_per_unit,
         private_keys=call.private_keys,
         errors=errors,
+        unit=parameters.ball.unit,
         coverage=coverage,
         uncounted=uncounted,
         provenance=provenance,

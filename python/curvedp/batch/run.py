@@ -8,10 +8,11 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from curvedp import _core
 from curvedp.batch.chunk import rows_of_chunk
@@ -30,7 +31,7 @@ from curvedp.statistics.call import Report
 from curvedp.statistics.coverage import Weights
 from curvedp.statistics.releases import Releases
 
-__all__ = ["AT_ONCE", "release_all", "run"]
+__all__ = ["AT_ONCE", "Tally", "Threads", "Workers", "run"]
 
 #: How notes of errors name the call that goes on; the command line puts its own in its place.
 _RESUME = "resume=True"
@@ -45,7 +46,7 @@ def run(
     out: str | os.PathLike[str],
     stage: str | os.PathLike[str] | None,
     parameters: BatchParameters,
-    release: Callable[[Job, Report], None],
+    workers: Workers,
     *,
     ledger: Ledger | None,
     secret: str | os.PathLike[str] | None,
@@ -53,7 +54,7 @@ def run(
     resume: bool,
     progress: Report | None,
 ) -> dict[str, Any]:
-    """Runs a job to its end, from its beginning or where it stopped; `release` fills its parts."""
+    """Runs a job to its end, from its beginning or where it stopped, by some workers."""
     rows = rows_of_chunk(chunk_rows, parameters.columns.width)
     target, upload = place_of(out, stage)
     if not target.parent.is_dir():
@@ -78,7 +79,7 @@ def run(
         begun = time.monotonic()
         with _kept(job, upload), _told(target):
             try:
-                job.prepare()
+                job.prepare(partial(workers.each, job))
                 job.pay(ledger)
             except Exception:
                 if not job.is_begun():  # nothing was paid or drawn: no trace of the records stays
@@ -91,7 +92,7 @@ def run(
             } | job.public_chunks()
             paid = "none" if ledger is None else str(call.total)
             tell("begin", statistic=call.statistic.title, **public, done=job.done(), charged=paid)
-            release(job, progress or (lambda done, groups: None))
+            workers.release(job, progress or (lambda done, groups: None))
             described = job.finish()
             if upload is not None:
                 upload.copy()
@@ -128,6 +129,37 @@ def _told(target: Path) -> Iterator[None]:
         ) from error
 
 
+class Workers(Protocol):
+    """Those who do the work of a job."""
+
+    def each(self, job: Job, step: str, numbers: Sequence[int]) -> Iterator[Any]:
+        """See `curvedp.batch.layout.Each`."""
+
+    def release(self, job: Job, progress: Report) -> None:
+        """Releases the chunks that are left to do, and writes all to the result in their order."""
+
+
+class Threads:
+    """The threads of this process."""
+
+    def each(self, job: Job, step: str, numbers: Sequence[int]) -> Iterator[Any]:
+        """See `Workers`."""
+        work, left = getattr(job.division, step), deque(numbers)
+        threads = ThreadPoolExecutor(at_once := min(AT_ONCE, _core.num_threads()))
+        waiting: deque[Future[Any]] = deque()
+        try:
+            while left or waiting:
+                while left and len(waiting) < 2 * at_once:
+                    waiting.append(threads.submit(work, left.popleft()))
+                yield waiting.popleft().result()
+        finally:
+            threads.shutdown(cancel_futures=True)
+
+    def release(self, job: Job, progress: Report) -> None:
+        """See `Workers`."""
+        release_all(job, progress)
+
+
 def release_all(job: Job, progress: Report) -> None:
     """Releases the chunks, several at a time, and writes them to the result in their order.
 
@@ -135,7 +167,7 @@ def release_all(job: Job, progress: Report) -> None:
     another. The last ones, and a chunk of a very large group, are released by all threads
     together, so that no thread is left without work.
     """
-    left, tally = deque(job.pending()), _Tally(progress, job)
+    left, tally = deque(job.pending()), Tally(progress, job)
     tally.tell()
     if not left:
         return
@@ -187,7 +219,7 @@ class _InTurn:
                 self._changed.notify_all()
 
 
-class _Tally:
+class Tally:
     """Progress of a whole job, from reports of chunks that are released side by side."""
 
     def __init__(self, progress: Report, job: Job) -> None:

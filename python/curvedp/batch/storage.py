@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +25,13 @@ __all__ = [
     "publish",
     "read_json",
     "read_table",
+    "replacing",
     "sync_file",
     "sync_folder",
     "write_json",
     "write_public",
     "write_table",
+    "write_tables",
 ]
 
 #: Bytes of a seal: 64 digits and the end of the line.
@@ -37,26 +39,33 @@ _SEAL = 65
 
 
 @contextlib.contextmanager
-def _sealed(path: Path, owner: str, *, is_durable: bool = True) -> Iterator[Path]:
-    """A file next to `path`, readable by the user alone, that is sealed and moved there when it is
-    complete, for good if it shall survive a loss of power."""
+def replacing(path: Path) -> Iterator[Path]:
+    """A file next to `path`, readable by the user alone, that is moved there when it is done."""
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     os.close(handle)
     draft = Path(name)
     try:
+        yield draft
+        os.replace(draft, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+        raise
+
+
+@contextlib.contextmanager
+def _sealed(path: Path, owner: str, *, is_durable: bool = True) -> Iterator[Path]:
+    """A file that `replacing` puts at `path`, sealed, for good if it shall survive a loss of
+    power."""
+    with replacing(path) as draft:
         yield draft
         seal = _seal(path, owner, _mapped(draft))
         with draft.open("ab") as file:
             file.write(seal)
         if is_durable:
             sync_file(draft)
-        os.replace(draft, path)
-        if is_durable:
-            sync_folder(path.parent)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            draft.unlink()
-        raise
+    if is_durable:
+        sync_folder(path.parent)
 
 
 def _read_sealed(path: Path, owner: str) -> Any:
@@ -105,12 +114,20 @@ def read_json(path: Path, owner: str) -> dict[str, Any]:
 
 def write_table(path: Path, owner: str, table: Any, *, is_durable: bool = True) -> None:
     """Writes a sealed table of `owner`."""
+    write_tables(path, owner, table.schema, [table], is_durable=is_durable)
+
+
+def write_tables(
+    path: Path, owner: str, schema: Any, tables: Iterable[Any], *, is_durable: bool = True
+) -> None:
+    """Writes a sealed table of `owner`, whose rows come in several."""
     with (
         _sealed(path, owner, is_durable=is_durable) as draft,
         pa.OSFile(str(draft), "wb") as file,
-        ipc.new_file(file, table.schema) as writer,
+        ipc.new_file(file, schema) as writer,
     ):
-        writer.write_table(table)
+        for table in tables:
+            writer.write_table(table)
 
 
 def read_table(path: Path, owner: str) -> Any:

@@ -39,6 +39,7 @@ from curvedp.statistics.call import Designs, Report
 from curvedp.statistics.counting import counted
 from curvedp.statistics.grouping import Offsets, most_groups, numbers_of, refuse_many_groups
 from curvedp.statistics.tables import releases_table
+from curvedp.unit import Unit
 
 __all__ = ["BatchReleases", "release_table"]
 
@@ -161,7 +162,10 @@ class BatchReleases(Disclosed):
         return disclosure_of_groups(
             found["statistic"],
             ball["manifold"],
-            domain=domain_text([ball.get("radius", math.inf if len(ball) == 1 else None)]),
+            domain=domain_text(
+                [ball.get("radius", math.inf if len(ball) == 1 else None)],
+                None if ball.get("unit") is None else Unit.from_dict(ball["unit"]),
+            ),
             total=Guarantee.from_dict(found["guarantee_of_all"]),
             each=self._guarantee,
             told=self.statement,

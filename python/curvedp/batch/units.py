@@ -6,8 +6,7 @@ every guarantee: each still moves one record of a group.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curvedp.batch.columns import Hashes
+from curvedp.batch.storage import replacing
 from curvedp.statistics.grouping import most_groups, refuse_many_groups
 
 __all__ = ["Memberships", "first_records"]
 
 #: Units whose groups are counted together, about.
 _AT_ONCE = 1 << 23
-_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 
 
 def first_records(group: NDArray[Any], units: Hashes) -> NDArray[np.int64]:
@@ -35,28 +34,39 @@ def first_records(group: NDArray[Any], units: Hashes) -> NDArray[np.int64]:
 class Memberships:
     """The units of all groups of a file, of which no unit shall be in too many.
 
-    They stand in a file that its owner alone can read, and are looked at a part at a time.
+    They stand in files of a folder that its owner alone can read, each in order, so that those
+    between two hashes are looked at together.
     """
 
-    def __init__(self, path: Path, groups_per_unit: int) -> None:
-        self._path, self._groups_per_unit = path, groups_per_unit
-        path.unlink(missing_ok=True)
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
 
-    def add(self, units: Hashes) -> None:
-        """Adds the units of further groups, once for each group."""
-        with os.fdopen(os.open(self._path, _APPEND, 0o600), "wb") as file:
-            file.write(np.ascontiguousarray(units).data)
+    def begin(self) -> None:
+        """Makes the folder, empty."""
+        self.remove()
+        self._folder.mkdir(mode=0o700)
 
-    def check(self) -> None:
-        """Refuses a unit in more groups than was said, and deletes the file."""
-        most, parts = 0, -(-self._path.stat().st_size // (8 * _AT_ONCE))
+    def remove(self) -> None:
+        """Deletes the folder."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def add(self, name: str, units: Hashes) -> None:
+        """Adds the units of further groups, once for each group, or again under the same name."""
+        if len(units):
+            with replacing(self._folder / name) as draft:
+                np.sort(units).tofile(draft)
+
+    def check(self, groups_per_unit: int) -> None:
+        """Refuses a unit in more groups than was said, and deletes the folder."""
+        whole = self._folder.glob("[!.]*")  # a worker that was killed leaves drafts
+        files = [np.memmap(path, dtype=np.uint64, mode="r") for path in whole]
+        parts = max(1, -(-sum(map(len, files)) // _AT_ONCE))
+        cuts = np.array([(part << 64) // parts for part in range(1, parts)], dtype=np.uint64)
+        ends = [[0, *np.searchsorted(own, cuts).tolist(), len(own)] for own in files]
+        most = 0
         for part in range(parts):
-            own = [units[units % np.uint64(parts) == part] for units in self._pieces()]
-            most = max(most, most_groups(np.concatenate(own)))
-        self._path.unlink()
-        refuse_many_groups(most, self._groups_per_unit)
-
-    def _pieces(self) -> Iterator[Hashes]:
-        with self._path.open("rb") as file:
-            while len(units := np.fromfile(file, dtype=np.uint64, count=_AT_ONCE)):
-                yield units
+            own = [units[end[part] : end[part + 1]] for units, end in zip(files, ends, strict=True)]
+            most = max(most, most_groups(np.concatenate([*own, np.empty(0, dtype=np.uint64)])))
+        del files, own
+        self.remove()
+        refuse_many_groups(most, groups_per_unit)

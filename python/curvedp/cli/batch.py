@@ -116,7 +116,7 @@ _STATISTICS = {"mean": Mean} | {
 @click.option(
     "--chunk-rows",
     type=click.IntRange(min=1),
-    help="Records in a chunk, at least; by default 524,288, or as many as make 32 MiB.",
+    help="Records in a chunk, about; by default 524,288, or as many as make 32 MiB.",
 )
 @coverage_option
 @click.option(
@@ -198,7 +198,7 @@ def batch(
         from curvedp.batch.parameters import REFUSAL, BatchParameters
         from curvedp.batch.parquet import Source, all_rows
         from curvedp.batch.release import release
-        from curvedp.batch.run import release_all, run
+        from curvedp.batch.run import run
         from curvedp.batch.tables import BatchReleases
         from curvedp.batch.upload import place_of
     except MissingExtraError as error:
@@ -267,14 +267,14 @@ def batch(
         _logged(log, log_json),
         open_ledger(ledger, ledger_budget, ledger_data, ledger_unit) as book,
         _bar() as report,
-        _release_on(workers, scheduler, release_all) as release_chunks,
+        _workers_of(workers, scheduler) as done_by,
     ):
         described = run(
             source,
             out,
             stage,
             parameters,
-            release_chunks,
+            done_by,
             ledger=book,
             secret=secret,
             chunk_rows=chunk_rows,
@@ -351,16 +351,16 @@ def _bar() -> Iterator[Callable[[int, int], None]]:
 
 
 @contextlib.contextmanager
-def _release_on(
-    workers: int | None, scheduler: str | None, local: Callable[..., None]
-) -> Iterator[Callable[..., None]]:
-    """The function that releases chunks: in this process or on a Dask cluster."""
+def _workers_of(workers: int | None, scheduler: str | None) -> Iterator[Any]:
+    """Those who do the work: threads of this process, or a Dask cluster."""
     if workers is None and scheduler is None:
-        yield local
+        from curvedp.batch.run import Threads
+
+        yield Threads()
         return
     try:
-        from curvedp.batch.cluster import cluster_of, release_on
+        from curvedp.batch.cluster import Cluster, cluster_of
     except MissingExtraError as error:
         raise click.UsageError(str(error)) from error
     with cluster_of(workers, scheduler) as client:
-        yield lambda job, report: release_on(client, job, report)
+        yield Cluster(client)

@@ -22,10 +22,10 @@ def print_plan(
 ) -> None:
     """Budget, expected error by size of group, and cost."""
     from curvedp.batch.files import location_of
-    from curvedp.batch.layout import group_sizes
     from curvedp.batch.outlook import outlook_of
     from curvedp.batch.parquet import Source
     from curvedp.batch.results import composition
+    from curvedp.batch.sizes import group_sizes
 
     file = Source(location_of(source), [*parameters.by, *parameters.columns.names])
     sizes = group_sizes(file, parameters.by, parameters.units)

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from curvedp.manifolds.reading import ORDERS, UNITS_OF_ANGLES, Reading
+from curvedp.manifolds.spaces import SPACE_NAMES
 
 __all__ = [
     "ball_options",
@@ -76,8 +77,8 @@ def ball_options(command: Command) -> Command:
             "--manifold",
             required=True,
             metavar="SPEC",
-            help="spd:3, spd:3:log-euclidean, correlation:5, sphere:2, rotations:3, projective:2, "
-            "torus:2, grassmann:5:2, so:4, hyperboloid:2, kendall:10, euclidean:3.",
+            help="Name and size, as in spd:3, spd:3:log-euclidean, sphere:2, grassmann:5:2, "
+            f"'rotations:3 x euclidean:3': {', '.join(SPACE_NAMES)}.",
         ),
     ):
         command = option(command)

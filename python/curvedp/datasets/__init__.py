@@ -47,7 +47,13 @@ __all__ = [
 ]
 
 
-EXAMPLE_FILES = ("earthquakes.csv", "emg_windows.npz", "mammals.csv", "tensors_by_scan.csv")
+EXAMPLE_FILES = (
+    "coastline.npz",
+    "earthquakes.csv",
+    "emg_windows.npz",
+    "mammals.csv",
+    "tensors_by_scan.csv",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +154,9 @@ def example_file(name: str) -> Path:
       ``upper_triangle`` (1160, 36), ``gesture`` and ``session`` (geomstats, MIT).
     - ``"earthquakes.csv"``: epicentres of a week's 1,679 earthquakes, by columns ``lon``, ``lat``
       in degrees, ``depth_km``, ``magnitude`` (USGS, public domain).
+    - ``"coastline.npz"``: the Earth's coasts at 1:110 million as 129 lines, by ``hundredths`` of a
+      degree of longitude and latitude (5126, 2) and the ``lengths`` of lines (Natural Earth, public
+      domain).
     - ``"mammals.csv"``: the tree of 1,181 nouns for mammals, by columns ``word`` and ``parent``
       (WordNet).
 

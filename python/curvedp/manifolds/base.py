@@ -71,6 +71,11 @@ class Manifold(ABC):
         """The customary reference point, shape point_shape."""
 
     @property
+    def rank(self) -> int:
+        """Dimension of a maximal flat; 1 where every plane through a geodesic may be curved."""
+        return 1
+
+    @property
     def written(self) -> Written:
         """Names, orders and units in which the numbers of records may come."""
         return Written(self.spec)
@@ -246,8 +251,8 @@ class Manifold(ABC):
         Parameters
         ----------
         records : array-like, shape (..., *point_shape), (..., point_size) or (..., short form)
-            Landmarks also as an array of complex numbers, shape (..., k_landmarks), Hermitian and
-            unitary matrices as one of shape (..., m, m).
+            Landmarks also as an array of complex numbers, shape (..., k_landmarks), complex
+            matrices as one of shape (..., m, m).
         order : {"fsl", "dipy", "mrtrix"}, optional
             Of the six numbers of a diffusion tensor: xx, xy, xz, yy, yz, zz, as FSL's dtifit has
             them and as they are read by default; xx, xy, yy, xz, yz, zz, dipy's lower triangle;

@@ -11,6 +11,7 @@ from curvedp.manifolds.base import Manifold
 from curvedp.manifolds.product import TIMES, Product, RigidMotions
 from curvedp.manifolds.spaces import (
     HPD,
+    SPACE_NAMES,
     SPACES,
     SPD,
     Correlation,
@@ -107,7 +108,7 @@ def _from_text(text: str, point_shape: tuple[int, ...] | None) -> Manifold:
         return RigidMotions(_number(text, rest[0]))
     build = next((space for space in SPACES if name in space._names), None)
     if build is None:
-        known = ", ".join(next(iter(space._names)) for space in SPACES)
+        known = ", ".join(SPACE_NAMES)
         raise ValueError(
             f"unknown manifold {text!r}{_meant(text)}: use one of {known}, as in 'spd:3', "
             "rigid-motions, or a product, as in 'rotations:3 x euclidean:3'"

@@ -77,6 +77,10 @@ class Product(Manifold):
         return TIMES.join(factor.spec for factor in self.factors)
 
     @property
+    def rank(self) -> int:
+        return sum(factor.rank for factor in self.factors)
+
+    @property
     def origin(self) -> FloatArray:
         """The factors' customary reference points."""
         return self.join([factor.origin for factor in self.factors])

@@ -58,6 +58,10 @@ class Euclidean(Manifold):
         super().__init__("euclidean", size, 0.0, (size,))
 
     @property
+    def rank(self) -> int:
+        return self.dim
+
+    @property
     def spec(self) -> str:
         return f"euclidean:{self.dim}"
 
@@ -189,6 +193,10 @@ class SPD(Manifold):
         super().__init__(kind, self.m, 0.0, (self.m, self.m))
 
     @property
+    def rank(self) -> int:
+        return self.m if self.metric == "affine-invariant" else self.dim
+
+    @property
     def spec(self) -> str:
         suffix = "" if self.metric == "affine-invariant" else f":{self.metric}"
         return f"spd:{self.m}{suffix}"
@@ -277,6 +285,10 @@ class HPD(_ComplexMatrices):
         super().__init__("hpd", self.m, 0.0, (self.m, self.m, 2))
 
     @property
+    def rank(self) -> int:
+        return self.m
+
+    @property
     def spec(self) -> str:
         return f"hpd:{self.m}"
 
@@ -311,6 +323,10 @@ class Correlation(Manifold):
     def __init__(self, m: int) -> None:
         self.m = as_count(m, "m", least=2, most=1000)
         super().__init__("correlation", self.m, 0.0, (self.m, self.m))
+
+    @property
+    def rank(self) -> int:
+        return self.dim
 
     @property
     def spec(self) -> str:
@@ -581,6 +597,10 @@ class Torus(Manifold):
         super().__init__("torus", size, 0.0, (size,))
 
     @property
+    def rank(self) -> int:
+        return self.dim
+
+    @property
     def spec(self) -> str:
         return f"torus:{self.dim}"
 
@@ -642,6 +662,10 @@ class Grassmann(Manifold):
         super().__init__("grassmann", self.n, float(self.k), (self.n, self.k))
 
     @property
+    def rank(self) -> int:
+        return min(self.k, self.n - self.k)
+
+    @property
     def spec(self) -> str:
         return f"grassmann:{self.n}:{self.k}"
 
@@ -693,6 +717,10 @@ class SpecialOrthogonal(Manifold):
         super().__init__("so", self.n, 0.0, (self.n, self.n))
 
     @property
+    def rank(self) -> int:
+        return self.n // 2
+
+    @property
     def spec(self) -> str:
         return f"so:{self.n}"
 
@@ -737,6 +765,10 @@ class Unitary(_ComplexMatrices):
     def __init__(self, n: int) -> None:
         self.n = as_count(n, "n", most=MOST_UNITARY)
         super().__init__("unitary", self.n, 0.0, (self.n, self.n, 2))
+
+    @property
+    def rank(self) -> int:
+        return self.n
 
     @property
     def spec(self) -> str:
@@ -795,3 +827,6 @@ SPACES: tuple[type[Manifold], ...] = (
     Unitary,
     Euclidean,
 )
+
+#: Their names in texts.
+SPACE_NAMES = tuple(next(iter(space._names)) for space in SPACES)

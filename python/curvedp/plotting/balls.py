@@ -13,6 +13,7 @@ from curvedp.domain import Ball, ProductBall
 from curvedp.manifolds import SPD, Manifold, Rotations
 from curvedp.plotting.figures import new_figure
 from curvedp.plotting.points import VIEWS, ReleasedPoint, draw_entries, view_of
+from curvedp.unit import told_in
 
 #: Labels that say nothing here.
 _OF_RELEASES = {"expected error"}
@@ -84,7 +85,7 @@ class BallDisplay(Shown):
                 view.draw(ax, self._as_point(point))
             ax.set_title(title, fontsize=9)
             self.axes_.append(ax)
-        title = f"Ball on {ball.manifold.spec}, radius {ball.radius:.4g}"
+        title = f"Ball on {ball.manifold.spec}, radius {told_in(ball.unit)(ball.radius, 4)}"
         self.figure_.suptitle(title, fontsize=10)
         named = zip(*self.axes_[-1].get_legend_handles_labels(), strict=True)
         handles = [handle for handle, label in named if label not in _OF_RELEASES]
@@ -102,7 +103,9 @@ class BallDisplay(Shown):
         ball = self.ball
         label = "ball's centre" if value is ball.center else "at the rim"
         return ReleasedPoint(
-            ball.manifold, ball.center, ball.radius, value, 0.0, ball.radius, label=label
+            *(ball.manifold, ball.center, ball.radius, value, 0.0, ball.radius),
+            label=label,
+            unit=ball.unit,
         )
 
 

@@ -43,16 +43,27 @@ class Orthographic:
 
     def draw_globe(self, ax: Any, extent: float) -> None:
         """Outline, rings of points at the same distance from the middle, and limits of the axes."""
-        angle = np.linspace(0, 2 * np.pi, 361)
-        circle = np.array([np.cos(angle), np.sin(angle)])
-        ax.fill(*circle, facecolor="0.975", edgecolor="0.5", zorder=0)
+        circle = self.draw_outline(ax, extent)
         step = max(degrees for degrees, least in _SPACINGS if extent >= least)
         for ring in np.sin(np.radians(np.arange(step, 90, step))):
             ax.plot(*(ring * circle), color="0.82", linewidth=0.6, zorder=1)
         for spoke in np.radians(np.arange(0, 180, 30)):
             arm = np.array([np.cos(spoke), np.sin(spoke)])
             ax.plot(*np.outer(arm, [-1, 1]), color="0.88", linewidth=0.6, zorder=1)
+        ax.text(0.01, 0.01, f"rings every {step}°", fontsize=8, color="0.4", transform=ax.transAxes)
+
+    def draw_outline(self, ax: Any, extent: float) -> Array:
+        """Outline and limits of the axes.
+
+        Returns
+        -------
+        ndarray, shape (2, k)
+            The closed unit circle.
+        """
+        angle = np.linspace(0, 2 * np.pi, 361)
+        circle = np.array([np.cos(angle), np.sin(angle)])
+        ax.fill(*circle, facecolor="0.975", edgecolor="0.5", zorder=0)
         ax.set(xlim=(-extent, extent), ylim=(-extent, extent))
         ax.set_aspect("equal")
         ax.set_axis_off()
-        ax.text(0.01, 0.01, f"rings every {step}°", fontsize=8, color="0.4", transform=ax.transAxes)
+        return circle

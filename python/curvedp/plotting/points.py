@@ -25,9 +25,11 @@ from curvedp.manifolds import (
     Sphere,
     Torus,
 )
+from curvedp.plotting.earth import draw_ground
 from curvedp.plotting.ellipsoids import draw_ellipsoid
 from curvedp.plotting.orthographic import Orthographic
 from curvedp.plotting.regions import PRIVATE_COLOURS
+from curvedp.unit import Unit
 
 Array = NDArray[np.float64]
 
@@ -59,6 +61,8 @@ class ReleasedPoint:
         Of the noise.
     label : str
         Of the value.
+    unit : Unit or None
+        Of the ball.
     """
 
     space: Manifold
@@ -68,6 +72,7 @@ class ReleasedPoint:
     error: float
     scale: float
     label: str = "released"
+    unit: Unit | None = None
 
     def circle(self, about: Array, length: float) -> Array:
         """Points at a distance from a point, closed, shape (k, *point_shape): in dimension 2.
@@ -204,8 +209,21 @@ def _circle(ax: Any, point: ReleasedPoint) -> None:
     if len(ends) == 2:
         ends_of_axis = np.stack([_arc(_angle(point.value) + turn, 0.0, 1.0)[:, 0] for turn in ends])
         ax.plot(*ends_of_axis.T, color=VALUE, linewidth=1.2)
-    _square(ax, 1.2)
+    if point.unit is not None:
+        _dial(ax, point.unit)
+    _square(ax, 1.2 if point.unit is None else 1.35)
     ax.set_axis_off()
+
+
+def _dial(ax: Any, unit: Unit) -> None:
+    """Marks at the quarters of a turn, in the unit."""
+    for quarter, across in enumerate(("left", "center", "right", "center")):
+        angle = quarter * math.pi / 2
+        told = f"{angle / (unit.length or 1.0):.4g}"
+        place = {"ha": across, "va": ("center", "bottom", "center", "top")[quarter]}
+        ax.plot(*_arc(angle, 0.0, 0.97)[:, :1], marker=".", color="0.6", markersize=4)
+        label = f"{told} {unit.name}" if quarter == 0 else told
+        ax.text(*_arc(angle, 0.0, 1.12)[:, 0], label, fontsize=8, color="0.4", **place)
 
 
 def _angle(point: Array) -> float:
@@ -233,7 +251,7 @@ def _globe(ax: Any, point: ReleasedPoint) -> None:
     dot = flat(point.value[None])
     seen = np.concatenate([*(curve for curve, _ in curves), dot], axis=1)
     extent = 1.04 if np.isnan(seen).any() else min(1.15 * float(np.abs(seen).max()), 1.04)
-    view.draw_globe(ax, extent)
+    draw_ground(ax, view, extent, point.unit)
     for curve, look in curves:
         ax.plot(*curve, **look, zorder=3)
     ax.plot(*dot, **_DOT, label=point.label, zorder=4)

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from curvedp._displays import Shown
 from curvedp._validation import as_choice, as_points
 from curvedp.manifolds import SPD, Manifold, Sphere, as_manifold
+from curvedp.plotting.earth import draw_ground
 from curvedp.plotting.figures import budget_text, new_figure
 from curvedp.plotting.orthographic import Orthographic
 from curvedp.statistics import ConfidenceRegion
@@ -242,7 +243,7 @@ class RegionDisplay(Shown):
         ]
         seen = [*curves, *([] if self.points is None else [self.points.reshape(-1, 3)])]
         extent = view.extent(np.concatenate(seen) / self.manifold.radius)
-        view.draw_globe(ax, extent)
+        draw_ground(ax, view, extent, self.regions[0].ball_unit)
         if self.points is not None:
             flat = view.project(self.points.reshape(-1, 3) / self.manifold.radius)
             ax.scatter(*flat.T, **_dots(len(flat)), zorder=2)

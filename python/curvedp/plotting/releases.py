@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from curvedp.manifolds import SPD, KendallPlanar, Manifold, Sphere, as_manifold
 from curvedp.plotting.figures import budget_text, new_figure
 from curvedp.plotting.geodesics import GeodesicDisplay
 from curvedp.plotting.points import (
+    BALL,
     VIEWS,
     ReleasedPoint,
     draw_entries,
@@ -19,7 +21,7 @@ from curvedp.plotting.points import (
     view_of,
 )
 from curvedp.privacy import Release, Unproved
-from curvedp.privacy.release import limits_of_error, percent
+from curvedp.privacy.release import limits_of_error, percent, power_of, told_error
 from curvedp.regression import GeodesicRelease
 from curvedp.statistics import AdaptiveMean, GeometricMedian, Mean, MeanRelease
 
@@ -116,7 +118,7 @@ class ReleaseDisplay(Shown):
         known = error if error < _LARGEST else 0.0
         match self.view:
             case "interval":
-                draw_interval(ax, release.value.item(), known)
+                self._draw_number(ax, known)
             case "image":
                 draw_image(ax, release.value)
             case "entries":
@@ -129,15 +131,33 @@ class ReleaseDisplay(Shown):
                     release.value,
                     known,
                     release.scale,
+                    unit=release.ball_unit,
                 )
                 VIEWS[view].draw(ax, point)
+
+    def _draw_number(self, ax: Any, error: float) -> None:
+        """The number on its public range, in the unit of the ball."""
+        release, unit, power = (
+            self.release,
+            self.release.ball_unit,
+            power_of(self.release.statistic),
+        )
+        size, name = 1.0, ""
+        if unit is not None and unit.length is not None and power > 0:
+            size, name = unit.length**power, f"{unit.name}{'' if power == 1 else f'^{power}'}"
+        low, high = range_of(release)
+        if high - low < _LARGEST:
+            ax.plot([low / size, high / size], [0.0, 0.0], **{**BALL, "lw": 2.2, "label": "range"})
+        draw_interval(ax, release.value.item() / size, error / size)
+        ax.set_xlabel(name, fontsize=9)
 
     @property
     def _title(self) -> str:
         release, error = self.release, self.release.expected_error
         known = "expected error not known"
         if error is not None:
-            known = f"expected error {error:.3g}"
+            told = told_error(release.statistic, release.ball_unit, error, 3)
+            known = f"expected error {told}"
             known += " within limits, see report()" if limits_of_error(release.statistic) else ""
             if self.view in VIEWS and 0.0 < error <= release.ball_radius:
                 known += f", {percent(error / release.ball_radius)} of the radius"
@@ -155,6 +175,22 @@ def _view(release: Release) -> str:
     if release.value.size == 1:
         return "interval"
     return "image" if release.value.ndim == 2 and min(release.value.shape) > 1 else "entries"
+
+
+def range_of(release: Release) -> tuple[float, float]:
+    """The public range of a released number; without end where there is none.
+
+    Parameters
+    ----------
+    release : Release
+    """
+    power, radius = power_of(release.statistic), release.ball_radius
+    if power > 1:
+        return 0.0, radius**power
+    if release.statistic.startswith("quantile at") and release.ball_center.size == 1:
+        center = release.ball_center.item()
+        return center - radius, center + radius
+    return -math.inf, math.inf
 
 
 def _are_points(space: Manifold, release: Release) -> bool:

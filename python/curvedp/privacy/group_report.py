@@ -11,8 +11,9 @@ from curvedp.privacy.base import Guarantee
 from curvedp.privacy.coverage import Coverage, GroupCoverage
 from curvedp.privacy.disclosure import Disclosure
 from curvedp.privacy.provenance import Provenance
-from curvedp.privacy.release import LOCAL, coverage_text, limits_of_error
+from curvedp.privacy.release import LOCAL, coverage_text, limits_of_error, told_error
 from curvedp.privacy.statement import Statement, accuracy_of, statement
+from curvedp.unit import Unit, told_in
 
 __all__ = [
     "Range",
@@ -36,6 +37,7 @@ def statement_of_groups(
     records_per_unit: int,
     private_keys: bool = False,
     errors: Range | None,
+    unit: Unit | None = None,
     coverage: Coverage | GroupCoverage | None,
     uncounted: str | None,
     provenance: Provenance | None,
@@ -56,6 +58,8 @@ def statement_of_groups(
         True if which groups there are is protected, too.
     errors : pair of float or None
         The range of the expected errors; None if none is known.
+    unit : Unit or None
+        In which they are told.
     coverage : Coverage, GroupCoverage or None
     uncounted : str or None
         Why the records inside the ball were not counted.
@@ -65,7 +69,9 @@ def statement_of_groups(
     return statement(
         total,
         n=f"the sizes of {groups} groups and which {'person' if by_name else 'record'} is in which",
-        accuracy=_accuracy(statistic, errors, "" if local else coverage_text(coverage, uncounted)),
+        accuracy=_accuracy(
+            statistic, errors, unit, "" if local else coverage_text(coverage, uncounted)
+        ),
         by_name=by_name,
         records_per_unit=records_per_unit,
         grouped=True,
@@ -136,13 +142,15 @@ def disclosure_of_groups(
     )
 
 
-def domain_text(radii: Iterable[float | None]) -> str:
+def domain_text(radii: Iterable[float | None], unit: Unit | None = None) -> str:
     """Where the records of groups lie, and what became of others.
 
     Parameters
     ----------
     radii : iterable of float or None
         Of the balls; infinite without one, None for a product of balls.
+    unit : Unit or None
+        In which a radius is told.
     """
     known = set(radii)
     radius = known.pop()
@@ -150,7 +158,9 @@ def domain_text(radii: Iterable[float | None]) -> str:
         return "the manifold: there was no public ball, one was found privately"
     where = "a ball of each group around a public centre"
     if not known:
-        of_radius = "product of balls" if radius is None else f"ball of radius {radius:.6g}"
+        of_radius = (
+            "product of balls" if radius is None else f"ball of radius {told_in(unit)(radius)}"
+        )
         where = f"{of_radius} around a public centre"
     return f"{where}; records outside were projected on it"
 
@@ -194,13 +204,14 @@ def report_of_groups(
     return "\n".join([*lines, *([f"and {hidden} more"] if hidden > 0 else [])]) + "\n"
 
 
-def _accuracy(statistic: str, errors: Range | None, counted: str) -> str:
+def _accuracy(statistic: str, errors: Range | None, unit: Unit | None, counted: str) -> str:
     """The range of the expected errors."""
     limits = limits_of_error(statistic)
     if errors is None:
-        return accuracy_of(None, limits, counted)
+        return accuracy_of("not known", limits, counted)
     about = limits or "mean distance from that of a group's records"
     least, most = errors
     if least == most:
-        return accuracy_of(least, about, counted)
-    return f"expected errors {least:.6g} to {most:.6g} ({about}). {counted}"
+        return accuracy_of(told_error(statistic, unit, least), about, counted)
+    told = [told_error(statistic, unit, error) for error in errors]
+    return f"expected errors {told[0]} to {told[1]} ({about}). {counted}"

@@ -26,6 +26,7 @@ from curvedp.privacy.release import (
     used_by,
 )
 from curvedp.privacy.statement import Statement
+from curvedp.unit import Unit
 
 __all__ = ["OfParts", "report_of_parts"]
 
@@ -71,6 +72,11 @@ class OfParts(Disclosed):
     def count(self) -> RecordCount | None:
         """The released number of records, where it is protected."""
         return self.parts[0].count if self.parts else None
+
+    @property
+    def ball_unit(self) -> Unit | None:
+        """The unit in which the ball was stated, and texts and pictures tell lengths."""
+        return self.parts[0].ball_unit if self.parts else None
 
     @property
     @abc.abstractmethod

@@ -22,6 +22,7 @@ from curvedp._displays import Shown, displayed
 from curvedp._html import card
 from curvedp._text import is_long, numbers, rounded_down, rounded_up
 from curvedp._validation import as_count, as_positive
+from curvedp.manifolds import as_manifold
 from curvedp.privacy.assumptions import explained
 from curvedp.privacy.base import Guarantee, adds_or_removes
 from curvedp.privacy.coverage import Coverage, GroupCoverage
@@ -33,6 +34,7 @@ from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.record_count import RecordCount
 from curvedp.privacy.statement import NOT_COUNTED, Statement, statement
 from curvedp.privacy.stored import restored
+from curvedp.unit import Unit, told_in
 
 __all__ = ["SCHEMA_VERSION", "Release"]
 
@@ -58,6 +60,17 @@ _LIMITS_OF_ERROR = {
         "that lie apart and are too few to be counted may add more"
     ),
     "quantile": ("the noise scale counts ranks; the release is usually off by a few times as many"),
+}
+
+#: Statistics whose values and errors are lengths, or powers of them, by their first words.
+_POWERS = {
+    "Fréchet mean": 1,
+    "adaptive Fréchet mean": 1,
+    "conformal Fréchet mean": 1,
+    "geometric median": 1,
+    "K-norm gradient": 1,
+    "Fréchet variance": 2,
+    "fourth moment": 4,
 }
 
 #: First words of statistics of one record, whose owner trusts nobody.
@@ -171,6 +184,9 @@ class Release(Disclosed):
     count : RecordCount or None
         The released number of records, where it is protected; `n` is then the number that was
         used, which follows from it.
+    ball_unit : Unit or None
+        The unit in which the ball was stated, and texts and pictures tell lengths; numbers here are
+        in the units of the metric.
     """
 
     #: Where the function stands that draws it.
@@ -198,6 +214,7 @@ class Release(Disclosed):
     coverage: Coverage | None = None
     uncounted: str | None = None
     count: RecordCount | None = None
+    ball_unit: Unit | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.guarantee, Guarantee):
@@ -220,6 +237,8 @@ class Release(Disclosed):
             raise TypeError("coverage must be a Coverage or None")
         if not isinstance(self.count, (RecordCount, NoneType)):
             raise TypeError("count must be a RecordCount or None")
+        if not isinstance(self.ball_unit, (Unit, NoneType)):
+            raise TypeError("ball_unit must be a Unit or None")
         if not isinstance(self.guarantee, Unproved):
             self._check_what_a_guarantee_rests_on()
             voids = sorted(_VOIDING & assumptions)
@@ -301,7 +320,7 @@ class Release(Disclosed):
             item = getattr(self, field.name)
             if isinstance(item, np.ndarray):
                 item = _encode(item)
-            elif isinstance(item, (Guarantee, Provenance, Coverage, RecordCount)):
+            elif isinstance(item, (Guarantee, Provenance, Coverage, RecordCount, Unit)):
                 item = item.to_dict()
             elif isinstance(item, frozenset):
                 item = sorted(item)
@@ -359,6 +378,8 @@ class Release(Disclosed):
             data["coverage"] = Coverage.from_dict(data["coverage"])
         if data["count"] is not None:
             data["count"] = RecordCount.from_dict(data["count"])
+        if data["ball_unit"] is not None:
+            data["ball_unit"] = Unit.from_dict(data["ball_unit"])
         if not isinstance(data["assumptions"], list):
             raise ValueError("assumptions must be a list of keys")
         data["assumptions"] = frozenset(data["assumptions"])
@@ -500,11 +521,14 @@ class Release(Disclosed):
 
     def _facts(self) -> list[tuple[str, str]]:
         """Names and texts of what a report and a notebook show."""
+        has_length = self.ball_unit is not None and self.ball_unit.length is not None
+        of_metric = ", in units of the metric" if has_length else ""
         value = f"array of shape {self.value.shape}: see .value"
         if not is_long(self.value):
             value = np.array2string(self.value, precision=6, suppress_small=True, max_line_width=84)
         return [
             ("value", value),
+            *self._told_value(),
             ("guarantee", str(self.guarantee)),
             ("meaning", self.guarantee._promise),
             *self._way(),
@@ -516,15 +540,34 @@ class Release(Disclosed):
                 "sensitivity",
                 f"{rounded_up(self.sensitivity)}, solver tolerance "
                 f"{rounded_up(self.solver_tolerance, 3)} "
-                f"({'enters twice' if self.calibration == 'proved' else 'not counted'})",
+                f"({'enters twice' if self.calibration == 'proved' else 'not counted'}){of_metric}",
             ),
-            ("noise scale", rounded_down(self.scale)),
+            ("noise scale", rounded_down(self.scale) + of_metric),
             ("expected error", self._error()),
             *self._noise(),
             *([] if self.coverage is None else [("coverage", str(self.coverage))]),
             ("calibration", self._calibration()),
             *([] if self.provenance is None else [("provenance", str(self.provenance))]),
         ]
+
+    def _told_value(self) -> list[tuple[str, str]]:
+        """The value in the unit of the ball."""
+        unit, power = self.ball_unit, power_of(self.statistic)
+        if unit is None or power == 0:
+            return []
+        if unit.length is None:
+            return [("unit", f"of the value's entries {unit.name}")] if power == 1 else []
+        if power > 1:
+            return [("in its unit", unit.told(float(self.value), power=power))]
+        space = as_manifold(self.manifold)
+        found = (
+            unit.numbers_of(space, self.value) if self.value.shape == space.point_shape else None
+        )
+        if found is None:
+            return []
+        numbers_told, what = found
+        told = np.array2string(numbers_told, precision=6, suppress_small=True, separator=", ")
+        return [("in its unit", f"{told} ({what})")]
 
     def _calibration(self) -> str:
         """The kind of calibration; "proved" only of what is."""
@@ -543,13 +586,13 @@ class Release(Disclosed):
     def _domain(self) -> str:
         """Where records lie, and what became of others."""
         return (
-            f"ball of radius {self.ball_radius:.6g} around a public centre; records outside were "
-            "projected on it"
+            f"ball of radius {told_in(self.ball_unit)(self.ball_radius)} around a public centre; "
+            "records outside were projected on it"
         )
 
     def _error(self) -> str:
         """The expected error, and what it leaves out."""
-        known = "not known" if self.expected_error is None else f"{self.expected_error:.6g}"
+        known = told_error(self.statistic, self.ball_unit, self.expected_error)
         default = "" if self.expected_error is None else "mean distance"
         limits = limits_of_error(self.statistic) or default
         used = "" if self.count is None else "about the records that were used"
@@ -643,6 +686,33 @@ def _added_up(guarantees: list[Guarantee], coverage: Coverage | None) -> str:
     if len(guarantees) < 2 or len(kinds) > 1 or Unproved in kinds or adds_or_removes(guarantees[0]):
         return ""
     return f" (together{' with the count' if counted else ''} {compose(*guarantees)})"
+
+
+def power_of(statistic: str) -> int:
+    """The power of a length that a statistic's error is; 0 if it is none.
+
+    Parameters
+    ----------
+    statistic : str
+    """
+    found = (power for name, power in _POWERS.items() if statistic.startswith(name))
+    return next(found, 0)
+
+
+def told_error(statistic: str, unit: Unit | None, error: float | None, digits: int = 6) -> str:
+    """The expected error of a statistic in the unit of its ball.
+
+    Parameters
+    ----------
+    statistic : str
+    unit : Unit or None
+    error : float or None
+    digits : int
+    """
+    if error is None:
+        return "not known"
+    power = power_of(statistic)
+    return told_in(unit if power else None)(error, digits, max(power, 1))
 
 
 def limits_of_error(statistic: str) -> str:

@@ -191,19 +191,18 @@ def cost_of(guarantee: Guarantee, provenance: Provenance | None = None) -> str:
     return f"{found} {paid[0].upper()}{paid[1:]}."
 
 
-def accuracy_of(expected_error: float | None, about: str, counted: str = "") -> str:
+def accuracy_of(expected_error: str, about: str, counted: str = "") -> str:
     """The error to expect, and how many records were points inside the ball.
 
     Parameters
     ----------
-    expected_error : float or None
+    expected_error : str
     about : str
         What it is an error of, and what it leaves out.
     counted : str
         On the count of records inside the ball.
     """
-    known = "not known" if expected_error is None else f"{expected_error:.6g}"
-    error = f"expected error {known}{f' ({about})' if about else ''}."
+    error = f"expected error {expected_error}{f' ({about})' if about else ''}."
     return " ".join(filter(None, (error, counted)))
 
 

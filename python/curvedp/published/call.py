@@ -122,6 +122,7 @@ class Call:
             manifold=self.ball.manifold.spec,
             ball_center=self.ball.center,
             ball_radius=self.ball.radius,
+            ball_unit=self.ball.unit,
             n=self.n,
             records_per_unit=self.records_per_unit,
             assumptions=frozenset({"idealized-sampling", *seeded, *assumptions}),

@@ -188,6 +188,7 @@ def _stage(releases: Releases[Release], index: int, k: int, share: PureDP | GDP)
         "manifold": releases.call.manifold.spec,
         "ball_center": told("center").reshape(shape),
         "ball_radius": radius,
+        "ball_unit": releases.call.ball_of(index).unit,
         "n": int(releases.n[index]),
         "records_per_unit": releases.records_per_unit,
         "assumptions": releases.assumptions,

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from curvedp import nonprivate
 from curvedp._html import MOST_ROWS, card
 from curvedp._text import numbers
 from curvedp._validation import FloatArray, as_number
@@ -86,7 +85,7 @@ class CombinedMean:
             against=_by_release([told.against for told in own]),
             assuming=assuming,
             cost=f"{_by_release([told.cost for told in own])} {self._paid()}",
-            accuracy=accuracy_of(self.expected_error, _ABOUT, self._counted()),
+            accuracy=accuracy_of(f"{self.expected_error:.6g}", _ABOUT, self._counted()),
         )
 
     def report(self) -> str:
@@ -280,6 +279,8 @@ def combine(releases: Iterable[Release], *, spread: float = 0.0) -> CombinedMean
     largest = error.max() or 1.0  # no square overflows
     bias = largest * np.sqrt(np.maximum((error / largest) ** 2 - (noise / largest) ** 2, 0.0))
     values = np.stack([own.value for own in found])
+    from curvedp import nonprivate  # brings all of regression
+
     mean = nonprivate.frechet_mean(values, manifold, weights)
     if not math.isfinite(mean.certified_distance):
         raise ValueError("the released means lie too far apart to have one mean")

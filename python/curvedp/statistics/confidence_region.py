@@ -392,6 +392,7 @@ def _planned(
         manifold=call.manifold.spec,
         ball_center=call.ball.center,
         ball_radius=call.ball.radius,
+        ball_unit=call.ball.unit,
         n=n,
         records_per_unit=call.records_per_unit,
         sensitivity=noise.sensitivity,

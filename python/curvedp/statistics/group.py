@@ -109,6 +109,7 @@ class Group:
             "manifold": self.manifold.spec,
             "ball_center": self.ball.center,
             "ball_radius": self.ball.radius,
+            "ball_unit": self.ball.unit,
             "n": self.n,
             "records_per_unit": self.call.records_per_unit,
             "assumptions": self.paid.assumptions,

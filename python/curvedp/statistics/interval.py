@@ -11,6 +11,7 @@ from typing import Any
 from curvedp._validation import as_number
 from curvedp.privacy.of_parts import OfParts
 from curvedp.privacy.stored import restored
+from curvedp.unit import told_in
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -53,7 +54,8 @@ class VarianceInterval(OfParts):
     def _title(self) -> str:
         return (
             f"{100 * self.level:g} % confidence interval for the Fréchet variance: "
-            f"[{self.lower:.6g}, {self.upper:.6g}]"
+            f"[{told_in(self.ball_unit)(self.lower, power=2)}, "
+            f"{told_in(self.ball_unit)(self.upper, power=2)}]"
         )
 
     def to_json(self) -> str:

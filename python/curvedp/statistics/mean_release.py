@@ -19,6 +19,7 @@ from curvedp.mechanisms.choice import MECHANISMS, ways_to_meet
 from curvedp.privacy import GDP, PureDP, Release, Unproved
 from curvedp.privacy.release import frozen_array, percent
 from curvedp.statistics.shrinkage import error_ratio, shrunk_points
+from curvedp.unit import told_in
 
 #: From this share of the error of `value` on, the report recommends `shrunk`.
 _WORTH = 0.9
@@ -124,7 +125,8 @@ class MeanRelease(Release):
 
     @functools.cached_property
     def _ball(self) -> Ball:
-        return Ball(as_manifold(self.manifold), self.ball_center, self.ball_radius)
+        space = as_manifold(self.manifold)
+        return Ball(space, self.ball_center, self.ball_radius, unit=self.ball_unit)
 
     def _noise(self) -> list[tuple[str, str]]:
         assert self.expected_error is not None
@@ -133,11 +135,13 @@ class MeanRelease(Release):
         if self._warnings():
             assert self.coverage is not None
             dist = float(self._ball.manifold.dist(self.ball_center, self.value))
-            bias = f"{self.coverage.bias(dist):.3g} towards the centre, from records that are no "
+            told = told_in(self.ball_unit)(self.coverage.bias(dist), 3)
+            bias = f"{told} towards the centre, from records that are no "
             return [*rows, ("bias", bias + "points, if the missing are like the others")]
         if self.shrunk_error < _WORTH * self.expected_error:
+            told = told_in(self.ball_unit)(self.shrunk_error, 3)
             advice = (
-                f"use shrunk, whose expected error is {self.shrunk_error:.3g}, and value only "
+                f"use shrunk, whose expected error is {told}, and value only "
                 "where a bias to the centre would harm: in differences, regions, combinations"
             )
         else:

@@ -198,9 +198,13 @@ class ConfidenceRegion(OfParts):
 
     def _facts(self) -> list[tuple[str, str]]:
         radii, _ = self.axes()
-        lengths = np.array2string(radii, precision=5)
+        unit = self.ball_unit
+        length, name = (1.0, "") if unit is None else (unit.length or 1.0, f" {unit.name}")
+        name = name if unit is not None and unit.length is not None else ""
+        told = radii / length
+        lengths = np.array2string(told, precision=5) + name
         if len(radii) > MOST_NUMBERS:
-            lengths = f"{radii[0]:.5g} down to {radii[-1]:.5g}, {len(radii)} axes"
+            lengths = f"{told[0]:.5g} down to {told[-1]:.5g}{name}, {len(radii)} axes"
         return [("half-lengths of its axes", lengths), *super()._facts()]
 
     def to_json(self) -> str:

@@ -29,11 +29,12 @@ from curvedp.privacy.group_report import (
 from curvedp.privacy.of_parts import OfParts
 from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.record_count import RecordCount
-from curvedp.privacy.release import unproved_text
+from curvedp.privacy.release import told_error, unproved_text
 from curvedp.privacy.statement import Statement
 from curvedp.statistics.call import Call, composed
 from curvedp.statistics.coverage import why_not
 from curvedp.statistics.statistic import Result
+from curvedp.unit import Unit
 
 #: Head of the table of a report.
 _COLUMNS = ("group", "n", "value", "expected error")
@@ -202,6 +203,12 @@ class Releases(Disclosed, Generic[Result]):
         return self.to_arrow().to_pandas().set_index("group")
 
     @property
+    def unit(self) -> Unit | None:
+        """The unit in which all groups' balls were stated, if there is one."""
+        units = {ball.unit for ball in self.balls}
+        return units.pop() if len(units) == 1 else None
+
+    @property
     def statement(self) -> Statement:
         """See `Release.statement`: about all releases together."""
         known = self.expected_error[np.isfinite(self.expected_error)]
@@ -213,6 +220,7 @@ class Releases(Disclosed, Generic[Result]):
             records_per_unit=self.records_per_unit,
             private_keys=self.call.private_keys,
             errors=(float(known.min()), float(known.max())) if len(known) else None,
+            unit=self.unit,
             coverage=self.coverage,
             uncounted=self.uncounted,
             provenance=self.provenance,
@@ -235,7 +243,7 @@ class Releases(Disclosed, Generic[Result]):
         return disclosure_of_groups(
             self.statistic,
             self.balls[0].manifold.spec,
-            domain=domain_text(ball.radius for ball in self.balls),
+            domain=domain_text((ball.radius for ball in self.balls), self.unit),
             total=self.total,
             each=self.guarantee,
             told=self.statement,
@@ -402,7 +410,8 @@ class Releases(Disclosed, Generic[Result]):
         if not self.released[index]:
             return label, n, "skipped", ""
         error = float(self.expected_error[index])
-        known = "not known" if math.isnan(error) else f"{error:.4g}"
+        unit = self.call.ball_of(index).unit
+        known = told_error(self.statistic, unit, None if math.isnan(error) else error, 4)
         return label, n, numbers(self.value[index]), known
 
 
@@ -430,6 +439,7 @@ def release_fields(releases: Releases[Any], index: int) -> dict[str, Any]:
         "manifold": ball.manifold.spec,
         "ball_center": ball.center,
         "ball_radius": ball.radius,
+        "ball_unit": ball.unit,
         "n": int(releases.n[index]),
         "records_per_unit": releases.records_per_unit,
         "sensitivity": float(releases.sensitivity[index]),

@@ -37,6 +37,7 @@ from curvedp.statistics.paid import Paid
 from curvedp.statistics.release import release
 from curvedp.statistics.releases import Releases, release_fields, release_of
 from curvedp.statistics.statistic import Calibrated, Statistic
+from curvedp.unit import told_in
 
 #: Shares of the budget (of mu^2 for GDP) of the distance of the mean from the centre, and of the
 #: variance.
@@ -121,7 +122,8 @@ class VarianceRelease(Release):
 
     def _notes(self) -> list[str]:
         notes = [
-            f"the mean is assumed within {self.within:.6g} of the centre: otherwise the value is "
+            f"the mean is assumed within {told_in(self.ball_unit)(self.within)} of the centre: "
+            "otherwise the value is "
             "the mean squared distance from the best point there"
         ]
         if self.cut is not None:

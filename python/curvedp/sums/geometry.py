@@ -90,23 +90,7 @@ def log_diagonals(order: int) -> Geometry:
 
 def _diameter(manifold: Manifold) -> float:
     """Bound on distances: those of rank k have a flat torus of k circles through two points."""
-    return manifold.injectivity_radius * math.sqrt(_rank(manifold))
-
-
-def _rank(manifold: Manifold) -> int:
-    """Dimension of a maximal flat."""
-    rows = int(manifold.origin.shape[0])
-    match manifold.spec.partition(":")[0]:
-        case "torus":
-            return manifold.dim
-        case "grassmann":
-            columns = int(manifold.origin.shape[1])
-            return min(columns, rows - columns)
-        case "so":
-            return rows // 2
-        case "unitary" | "spd" | "hpd":
-            return rows
-    return 1
+    return manifold.injectivity_radius * math.sqrt(manifold.rank)
 
 
 def _across(manifold: Manifold, dist: float) -> float:
@@ -115,7 +99,7 @@ def _across(manifold: Manifold, dist: float) -> float:
     _, upper = manifold.curvature_bounds
     if upper <= 0.0 and manifold.noise_space[0] not in ("hyperbolic", "radial"):
         # exact to second order: all curvatures but 0 count as their mean
-        rank = min(_rank(manifold), others)
+        rank = min(manifold.rank, others)
         count = manifold.dim - rank
         step = 2.0**-10
         second = (mean_hessian_trace(manifold, step) - manifold.dim) / step**2

@@ -1,89 +1,40 @@
-"""Directions, times of day and axes in the plane: the mean direction and what goes with it.
+"""Mean direction with its certainty, from the released region of the mean vector.
 
-    records -> unit vectors x -> confidence region of E x on the unit ball of R^p (private)
-            -> direction, length and certainty of E x (post-processing)
-
-No ball is to be chosen: unit vectors lie in the unit ball, also where they cover the whole sphere.
 Formulas are those of Mardia and Jupp, Directional Statistics (2000); noise and the sample's
-covariance enter through the region. docs/directions.md.
+covariance enter through the region.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Literal, Unpack, cast, overload
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from curvedp._guard import quiet
 from curvedp._html import card
-from curvedp._validation import FloatArray, as_float_array, as_probability
-from curvedp.domain import Ball
-from curvedp.manifolds import Euclidean, Manifold, Projective, Sphere, Torus, as_manifold
-from curvedp.manifolds.reading import UNITS_OF_ANGLES
+from curvedp._validation import FloatArray
+from curvedp.directions.reading import (
+    RIM,
+    Angles,
+    as_radians,
+    in_units,
+    of_angles,
+    size_of,
+    space_of,
+    unit_of,
+    unit_vectors,
+)
+from curvedp.manifolds import Manifold, Projective, Sphere, Torus
 from curvedp.privacy import Guarantee, Release
-from curvedp.privacy.base import adds_or_removes
 from curvedp.privacy.of_parts import report_of_parts
 from curvedp.privacy.release import NOT_PRIVATE, unproved_text
-from curvedp.statistics.call import CallOptions
-from curvedp.statistics.confidence_region import confidence_region
 from curvedp.statistics.frechet_mean import Mean
-from curvedp.statistics.grouping import GroupsLike
 from curvedp.statistics.null_law import LEAST_P
 from curvedp.statistics.quantiles import hotelling_quantile, hotelling_tail
 from curvedp.statistics.region import ConfidenceRegion
-from curvedp.statistics.releases import Releases
-
-__all__ = [
-    "DirectionComparison",
-    "MeanDirection",
-    "as_radians",
-    "compare_directions",
-    "mean_direction",
-]
-
-Angles = Literal["radians", "degrees", "hours"]
-
-#: Points on the rim of a cone of directions, or on a circle of them.
-_RIM = 720
-
-
-def as_radians(angles: ArrayLike, unit: Angles) -> FloatArray:
-    """Angles in radians, as `Torus(1)` takes them.
-
-    Parameters
-    ----------
-    angles : array-like
-    unit : {"radians", "degrees", "hours"}
-        360 degrees or 24 hours are a whole turn.
-
-    Returns
-    -------
-    ndarray, of the same shape
-
-    Raises
-    ------
-    ValueError, TypeError
-        For another unit, and for what are no numbers.
-
-    Examples
-    --------
-    >>> as_radians([6.0, 12.0], "hours").round(4).tolist()
-    [1.5708, 3.1416]
-    """
-    return as_float_array(angles, "angles") * _unit(unit)
-
-
-def _unit(unit: str) -> float:
-    if unit not in UNITS_OF_ANGLES:
-        raise ValueError(f"angles must be one of {list(UNITS_OF_ANGLES)}, got {unit!r}")
-    return UNITS_OF_ANGLES[unit]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,15 +74,15 @@ class MeanDirection:
     def __post_init__(self) -> None:
         if not isinstance(self.region, ConfidenceRegion):
             raise TypeError("region must be a ConfidenceRegion")
-        space = _space_of(self.manifold)
-        _unit(self.angles)
-        if self.region.manifold != f"euclidean:{_size(space)}":
+        space = space_of(self.manifold)
+        unit_of(self.angles)
+        if self.region.manifold != f"euclidean:{size_of(space)}":
             raise ValueError(f"the region is on {self.region.manifold}, not that of {space.spec}")
         object.__setattr__(self, "manifold", space.spec)
 
     @functools.cached_property
     def _space(self) -> Manifold:
-        return _space_of(self.manifold)
+        return space_of(self.manifold)
 
     @property
     def _is_plane(self) -> bool:
@@ -159,7 +110,7 @@ class MeanDirection:
 
     def _angle(self, vector: FloatArray) -> float:
         whole, angle = (
-            _in_units(own, self.manifold, self.angles)
+            in_units(own, self.manifold, self.angles)
             for own in (2 * math.pi, math.atan2(vector[1], vector[0]))
         )
         return angle % whole % whole  # a tiny negative one rounds to a whole turn
@@ -190,7 +141,7 @@ class MeanDirection:
         self._needs_plane("circular_std")
         rho = self.mean_resultant_length
         spread = math.sqrt(-2.0 * math.log(rho)) if rho > 0 else math.inf
-        return _in_units(spread, self.manifold, self.angles)
+        return in_units(spread, self.manifold, self.angles)
 
     @property
     def concentration(self) -> float:
@@ -199,7 +150,7 @@ class MeanDirection:
         That of the von Mises-Fisher law with this rho; of doubled angles for axes. It tells
         nothing of whether the records follow that law.
         """
-        return _concentration(self.mean_resultant_length, len(self.resultant))
+        return concentration_of(self.mean_resultant_length, len(self.resultant))
 
     @property
     def uniformity_p_value(self) -> float:
@@ -301,8 +252,8 @@ class MeanDirection:
         is_axes = isinstance(self._space, Projective)
         if isinstance(self._space, Torus) or (is_axes and np.ndim(directions) < 2):
             turns = 2.0 if is_axes else 1.0
-            return _of_angles(as_radians(directions, self.angles) * turns)
-        return _unit_vectors(self._space, self._space.as_points(directions))
+            return of_angles(as_radians(directions, self.angles) * turns)
+        return unit_vectors(self._space, self._space.as_points(directions))
 
     @functools.cached_property
     def rim(self) -> FloatArray | None:
@@ -327,7 +278,7 @@ class MeanDirection:
         if self._may_be_none:
             return None
         across = scipy.linalg.null_space(seen[None])
-        turn = 2 * np.pi * np.arange(_RIM) / _RIM
+        turn = 2 * np.pi * np.arange(RIM) / RIM
         around = np.array([[1.0], [-1.0]]) if p == 2 else np.c_[np.cos(turn), np.sin(turn)]
         # the ball of radius sqrt(q) about `seen` touches the cone from 0 here
         touching = seen * (1 - q / square) + math.sqrt(q * (1 - q / square)) * around @ across.T
@@ -346,7 +297,7 @@ class MeanDirection:
             center = self.resultant / np.linalg.norm(self.resultant)
             off = np.linalg.norm(self.rim - center, axis=1).max()
             reach = 2 * math.asin(min(1.0, 0.5 * float(off)))
-        return _in_units(reach, self.manifold, self.angles)
+        return in_units(reach, self.manifold, self.angles)
 
     @property
     def interval(self) -> tuple[float, float] | None:
@@ -423,235 +374,7 @@ class MeanDirection:
         return card(self._title, self._facts(), alarm=alarm, parts=self.region.parts)
 
 
-@dataclass(frozen=True)
-class DirectionComparison:
-    """Outcome of `compare_directions`.
-
-    Attributes
-    ----------
-    angle : float
-        Between the two mean directions, in the unit of angles, on spheres in radians.
-    statistic : float
-        Smallest sum over directions v of both distances from {t v : t >= 0}, squared, in terms of
-        their covariances.
-    p_value : float
-        Probability of a larger one between populations with one mean direction, for large n; that
-        of a mean vector 0 of either where it is larger: then it may have any direction.
-    level : float
-    rejects : bool
-        True if p_value < level.
-
-    Examples
-    --------
-    >>> found = DirectionComparison(0.4, 9.0, 0.0027, 0.05, True)
-    >>> found.rejects
-    True
-    """
-
-    angle: float
-    statistic: float
-    p_value: float
-    level: float
-    rejects: bool
-
-
-def compare_directions(
-    a: MeanDirection, b: MeanDirection, *, level: float = 0.05
-) -> DirectionComparison:
-    """Test whether two populations have one mean direction, whatever their spreads.
-
-    Post-processing of two releases from disjoint records: it costs nothing further.
-    `compare_means` of the two regions compares the mean vectors, so the spreads too.
-
-    Parameters
-    ----------
-    a, b : MeanDirection
-        On the same manifold, with the same unit of angles.
-    level : float
-        How often the test may reject when the directions are equal.
-
-    Returns
-    -------
-    DirectionComparison
-
-    Raises
-    ------
-    ValueError
-
-    Examples
-    --------
-    >>> import numpy as np, curvedp as cdp
-    >>> hours = np.random.default_rng(0).normal([[8.0], [17.0]], 2.0, (2, 1000))
-    >>> means = [
-    ...     cdp.directions.mean_direction(own, "torus:1", cdp.GDP(mu=1.0), angles="hours")
-    ...     for own in hours
-    ... ]
-    >>> cdp.directions.compare_directions(*means).rejects
-    True
-    """
-    alpha = as_probability(level, "level")
-    if (a.manifold, a.angles) != (b.manifold, b.angles):
-        raise ValueError("compare mean directions of one manifold, in one unit of angles")
-    starts = [own.resultant / np.linalg.norm(own.resultant) for own in (a, b)]
-
-    def total(vectors: FloatArray) -> FloatArray:
-        return np.asarray(a.misfit(vectors) + b.misfit(vectors))
-
-    # it may have several minima: from the best of the plane that holds both, and from these
-    turn = 2 * np.pi * np.arange(_RIM) / _RIM
-    between = np.c_[np.cos(turn), np.sin(turn)] @ np.linalg.qr(np.stack(starts, axis=1))[0].T
-    best, dim = between[np.argmin(total(between))], len(starts[0]) - 1
-    tried = [best, *starts] if dim > 1 else [best]
-    found = [scipy.optimize.minimize(total, v, method="BFGS").fun for v in tried]
-    statistic = max(float(min(found)), 0.0)
-    dof = min(a.region.dof, b.region.dof)
-    p_value = float(hotelling_tail(np.asarray(statistic), dim, dof))
-    p_value = max(p_value, a.zero_p_value, b.zero_p_value)
-    angle = 2 * math.asin(min(1.0, 0.5 * float(np.linalg.norm(starts[0] - starts[1]))))
-    angle = _in_units(angle, a.manifold, a.angles)
-    return DirectionComparison(angle, statistic, p_value, alpha, p_value < alpha)
-
-
-@overload
-def mean_direction(
-    records: ArrayLike,
-    manifold: Manifold | str,
-    guarantee: Guarantee,
-    *,
-    groups: None = None,
-    angles: Angles = "radians",
-    level: float = 0.95,
-    **call: Unpack[CallOptions],
-) -> MeanDirection: ...
-@overload
-def mean_direction(
-    records: ArrayLike,
-    manifold: Manifold | str,
-    guarantee: Guarantee,
-    *,
-    groups: GroupsLike,
-    angles: Angles = "radians",
-    level: float = 0.95,
-    **call: Unpack[CallOptions],
-) -> Mapping[Hashable, MeanDirection]: ...
-@quiet
-def mean_direction(
-    records: ArrayLike,
-    manifold: Manifold | str,
-    guarantee: Guarantee,
-    *,
-    groups: GroupsLike = None,
-    angles: Angles = "radians",
-    level: float = 0.95,
-    **call: Unpack[CallOptions],
-) -> MeanDirection | Mapping[Hashable, MeanDirection]:
-    """Release the mean direction of directions, times of day or axes, with its certainty.
-
-    E x of unit vectors x, with its `confidence_region` on the unit ball, which holds all of them:
-    no ball is to be chosen, and directions may cover the whole sphere. The mean direction is E
-    x/|E x|, the point with the largest mean cosine to the records; the Fréchet mean of geodesic
-    distances, which `frechet_mean` releases, differs from it on skewed data.
-
-    Parameters
-    ----------
-    records : array-like
-        Angles, shape (n,), on ``"torus:1"``; unit vectors, shape (n, d + 1), of any length, or
-        longitude and latitude in degrees, on ``"sphere:d"``; axes of the plane as angles or as
-        vectors, shape (n, 2), on ``"projective:1"``. No value raises: one that is no direction
-        counts as the vector 0.
-    manifold : Manifold or str
-    guarantee : GDP, ZCDP or ApproxDP
-        Of the release (of each group).
-    groups : array-like, optional
-        As in `frechet_mean`.
-    angles : {"radians", "degrees", "hours"}
-        Of angles given as such.
-    level : float
-        Of the confidence set.
-    units, records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, coverage
-        As in `frechet_mean`.
-
-    Returns
-    -------
-    MeanDirection, or a mapping of groups' labels to them, without groups that were skipped
-
-    Raises
-    ------
-    BudgetError, ExistenceError, ValueError, TypeError
-        As in `confidence_region`.
-
-    Examples
-    --------
-    >>> import numpy as np, curvedp as cdp
-    >>> x = np.random.default_rng(0).standard_normal((4000, 3)) + [0.0, 0.0, 0.5]
-    >>> mean = mean_direction(x, "sphere:2", cdp.GDP(mu=1.0))  # more than half of the sphere
-    >>> bool(mean.contains([0.0, 0.0, 1.0])), mean.uniformity_p_value < 1e-6
-    (True, True)
-    """
-    space = _space_of(manifold)
-    if call.get("timing", "prompt") != "prompt":
-        raise ValueError(
-            "mean_direction reads its records outside of a steady time: leave out timing"
-        )
-    least = 0 if adds_or_removes(guarantee) else 1
-    vectors = _read(space, records, angles, least)
-    ball = Ball(Euclidean(_size(space)), np.zeros(_size(space)), 1.0)
-    if groups is None:
-        region = confidence_region(vectors, ball, guarantee, level=level, **call)
-        return MeanDirection(region, space.spec, angles)
-    regions = confidence_region(vectors, ball, guarantee, groups=groups, level=level, **call)
-    named = cast(Releases[ConfidenceRegion], regions)
-    found = {label: MeanDirection(own, space.spec, angles) for label, own in named.items()}
-    return MappingProxyType(found)
-
-
-def _in_units(radians: float, manifold: str, angles: str) -> float:
-    """An angle of the embedded circle, in the unit of the records; on spheres in radians."""
-    if manifold.startswith("sphere"):
-        return radians
-    return radians / _unit(angles) / (2.0 if manifold.startswith("projective") else 1.0)
-
-
-def _space_of(manifold: Manifold | str) -> Manifold:
-    space = as_manifold(manifold)
-    if isinstance(space, Sphere) or (isinstance(space, Torus | Projective) and space.dim == 1):
-        return space
-    raise ValueError(
-        f"directions are on spheres, torus:1 and projective:1, not on {space.spec}: use "
-        "frechet_mean(records, manifold, guarantee)"
-    )
-
-
-def _size(space: Manifold) -> int:
-    """Entries of the unit vectors."""
-    return space.dim + 1
-
-
-def _read(space: Manifold, records: ArrayLike, angles: Angles, least: int) -> FloatArray:
-    """Unit vectors, shape (n, p), of records of any values; NaN for what is no direction."""
-    unit = _unit(angles)
-    if not isinstance(space, Sphere):
-        given = as_float_array(records, "records")
-        if given.ndim == 1 or isinstance(space, Torus):
-            circle = Torus(1)
-            values = circle.as_points(circle.read_records(given * unit, least=least))[:, 0]
-            return _of_angles(values * (2.0 if isinstance(space, Projective) else 1.0))
-    points = space.as_points(space.read_records(records, least=least))
-    return _unit_vectors(space, points)
-
-
-def _of_angles(radians: FloatArray) -> FloatArray:
-    return np.stack([np.cos(radians), np.sin(radians)], axis=-1)
-
-
-def _unit_vectors(space: Manifold, points: FloatArray) -> FloatArray:
-    if isinstance(space, Sphere):
-        return np.asarray(points / space.radius)
-    x, y = points[..., 0], points[..., 1]
-    return np.stack([x * x - y * y, 2 * x * y], axis=-1)  # doubled angles
-
-
-def _concentration(rho: float, p: int) -> float:
+def concentration_of(rho: float, p: int) -> float:
     """kappa with I_(p/2)(kappa)/I_(p/2 - 1)(kappa) = rho."""
     if rho <= 0.0:
         return 0.0

@@ -1,0 +1,95 @@
+"""Directions, axes of the plane and angles as unit vectors."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from curvedp._validation import FloatArray, as_float_array
+from curvedp.manifolds import Manifold, Projective, Sphere, Torus, as_manifold
+from curvedp.manifolds.reading import UNITS_OF_ANGLES
+
+Angles = Literal["radians", "degrees", "hours"]
+
+#: Points on the rim of a cone of directions, or on a circle of them.
+RIM = 720
+
+
+def as_radians(angles: ArrayLike, unit: Angles) -> FloatArray:
+    """Angles in radians, as `Torus(1)` takes them.
+
+    Parameters
+    ----------
+    angles : array-like
+    unit : {"radians", "degrees", "hours"}
+        360 degrees or 24 hours are a whole turn.
+
+    Returns
+    -------
+    ndarray, of the same shape
+
+    Raises
+    ------
+    ValueError, TypeError
+        For another unit, and for what are no numbers.
+
+    Examples
+    --------
+    >>> as_radians([6.0, 12.0], "hours").round(4).tolist()
+    [1.5708, 3.1416]
+    """
+    return as_float_array(angles, "angles") * unit_of(unit)
+
+
+def unit_of(unit: str) -> float:
+    if unit not in UNITS_OF_ANGLES:
+        raise ValueError(f"angles must be one of {list(UNITS_OF_ANGLES)}, got {unit!r}")
+    return UNITS_OF_ANGLES[unit]
+
+
+def in_units(radians: float, manifold: str, angles: str) -> float:
+    """An angle of the embedded circle, in the unit of the records; on spheres in radians."""
+    if manifold.startswith("sphere"):
+        return radians
+    return radians / unit_of(angles) / (2.0 if manifold.startswith("projective") else 1.0)
+
+
+def space_of(manifold: Manifold | str) -> Manifold:
+    space = as_manifold(manifold)
+    if isinstance(space, Sphere) or (isinstance(space, Torus | Projective) and space.dim == 1):
+        return space
+    raise ValueError(
+        f"directions are on spheres, torus:1 and projective:1, not on {space.spec}: use "
+        "frechet_mean(records, manifold, guarantee)"
+    )
+
+
+def size_of(space: Manifold) -> int:
+    """Entries of the unit vectors."""
+    return space.dim + 1
+
+
+def read_directions(space: Manifold, records: ArrayLike, angles: Angles, least: int) -> FloatArray:
+    """Unit vectors, shape (n, p), of records of any values; NaN for what is no direction."""
+    unit = unit_of(angles)
+    if not isinstance(space, Sphere):
+        given = as_float_array(records, "records")
+        if given.ndim == 1 or isinstance(space, Torus):
+            circle = Torus(1)
+            values = circle.as_points(circle.read_records(given * unit, least=least))[:, 0]
+            return of_angles(values * (2.0 if isinstance(space, Projective) else 1.0))
+    points = space.as_points(space.read_records(records, least=least))
+    return unit_vectors(space, points)
+
+
+def of_angles(radians: FloatArray) -> FloatArray:
+    return np.stack([np.cos(radians), np.sin(radians)], axis=-1)
+
+
+def unit_vectors(space: Manifold, points: FloatArray) -> FloatArray:
+    if isinstance(space, Sphere):
+        return np.asarray(points / space.radius)
+    x, y = points[..., 0], points[..., 1]
+    return np.stack([x * x - y * y, 2 * x * y], axis=-1)  # doubled angles
