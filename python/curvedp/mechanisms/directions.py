@@ -125,7 +125,7 @@ class Directions:
         law = _core.Bingham(score.ravel(), exponent, self.rate, eigenvectors(score))
         drawn = np.empty((1, len(score)))
         law.sample(stream, drawn)
-        return drawn[0]
+        return np.asarray(drawn[0])
 
 
 def shortened(rows: FloatArray, length: float) -> FloatArray:

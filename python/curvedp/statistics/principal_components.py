@@ -241,7 +241,8 @@ class _VariancesAlong(Statistic[Release]):
         return (self.n_components + 1,)
 
     def design(self, call: Call, ball: Ball, n: int) -> ComponentsDesign:
-        return PrincipalComponents(self.n_components).design(call, ball, n)
+        found: ComponentsDesign = PrincipalComponents(self.n_components).design(call, ball, n)
+        return found
 
     def release(self, paid: Paid) -> Releases[Release]:
         return PrincipalComponents(self.n_components).release(paid).parts[1]
