@@ -72,23 +72,33 @@ class Space:
         return np.sqrt(np.maximum(self.inner(p, v, v), 0.0))
 
     def mean(self, x: Array, weights: Array, iterations: int = 60) -> tuple[Array, Array]:
-        """Mean of x (..., n, D) and the norm of the gradient there: 8 safe steps, then Newton."""
+        """Mean of x (..., n, D) and the norm of the gradient there: 8 safe steps, then Newton.
+
+        A data set takes no further step when its norm is below 1e-14, or below 1e-11 and no longer
+        falls."""
         radius = 0.5 * float(np.max(self.dist(x[..., :1, :], x)))
-        p = np.broadcast_to(self.center, x[..., 0, :].shape)
-        norm = np.full(p.shape[:-1], np.inf)
+        batch = x.shape[:-2]
+        weights = np.broadcast_to(weights, x.shape[:-1]).reshape(-1, x.shape[-2])
+        x = x.reshape(-1, *x.shape[-2:])
+        p = np.broadcast_to(self.center, x[:, 0].shape).copy()
+        norm = np.full(len(x), np.inf)
+        left = np.arange(len(x))
         for index in range(iterations):
-            logs = self.log(p[..., None, :], x)
-            norm = self.gradient_norm(p, logs, weights)
-            if np.all(norm < 1e-14):
+            logs = self.log(p[left, None], x[left])
+            before, norm[left] = norm[left], self.gradient_norm(p[left], logs, weights[left])
+            now = norm[left]
+            going = (now >= 1e-14) & ((now >= 1e-11) | (now < before))
+            left, logs, now = left[going], logs[going], now[going]
+            if len(left) == 0:
                 break
-            v = np.einsum("...n,...ni->...i", weights, logs)
+            v = np.einsum("...n,...ni->...i", weights[left], logs)
             if index >= 8:
-                newton = self.newton_direction(p, logs, weights)
-                v = np.where((norm < 0.2)[..., None], newton, v)
+                newton = self.newton_direction(p[left], logs, weights[left])
+                v = np.where((now < 0.2)[:, None], newton, v)
             else:
                 v = v * self.safe_step(radius)
-            p = self.exp(p, v)
-        return p, norm
+            p[left] = self.exp(p[left], v)
+        return p.reshape(*batch, -1), norm.reshape(batch)
 
     @property
     def center(self) -> Array:
@@ -233,9 +243,14 @@ class Hyperbolic(Space):
         return 1.0 / float(x_coth(np.array(2 * radius)))
 
     def newton_direction(self, p: Array, logs: Array, weights: Array) -> Array:
-        s = np.sqrt(np.maximum(self.inner(p, logs, logs), 0.0))
-        length = np.einsum("...n,...n->...", weights, x_coth(s))[..., None]
-        return np.einsum("...n,...ni->...i", weights, logs) / length
+        s = np.sqrt(np.maximum(self.inner(p[..., None, :], logs, logs), 0.0))
+        u = logs / np.maximum(s, 1e-150)[..., None]
+        h = x_coth(s)
+        hess = np.einsum("...n,...n,...ni,...nj->...ij", weights, 1 - h, u, u)
+        hess[..., 0] *= -1  # which lowers the index
+        hess += np.einsum("...n,...n->...", weights, h)[..., None, None] * np.eye(p.shape[-1])
+        v = np.einsum("...n,...ni->...i", weights, logs)
+        return np.linalg.solve(hess, v[..., None])[..., 0]
 
 
 class SPD(Space):

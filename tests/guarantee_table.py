@@ -267,6 +267,15 @@ ROWS = (
         MECHANISM_AUDITS,
     ),
     Row(
+        "",
+        "frechet_mean",
+        "l2 mechanism",
+        everywhere(BOTH),
+        mean_by("l2-mechanism"),
+        (*MEAN_PROOFS, "l2-mechanism"),
+        MECHANISM_AUDITS,
+    ),
+    Row(
         "mean without a ball",
         "frechet_mean",
         "rounded Gaussian",

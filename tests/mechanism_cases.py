@@ -18,7 +18,8 @@ BALL_RADIUS = 0.5
 class Case:
     """A mechanism calibrated to ``sensitivity`` under a guarantee of parameter 1.
 
-    For mechanisms with σ = Δ/μ or 1/λ = Δ/ε the noise scale equals ``sensitivity``.
+    For mechanisms with σ = Δ/μ or 1/λ = Δ/ε the noise scale equals ``sensitivity``; that of the l2
+    mechanism follows from (ε, δ) and the dimension.
     """
 
     mechanism: str
@@ -35,7 +36,9 @@ class Case:
 
     @property
     def guarantee(self) -> Any:
-        """ε = 1 for Laplace noise, μ = 1 for Gaussian noise."""
+        """ε = 1 for Laplace noise, μ = 1 for Gaussian noise; (1, .01) for the l2 mechanism."""
+        if self.mechanism == "L2Mechanism":
+            return cdp.ApproxDP(1.0, 0.01)
         return cdp.PureDP(1.0) if self.mechanism == "RiemannianLaplace" else cdp.GDP(1.0)
 
     @property
@@ -128,7 +131,11 @@ TANGENT = [
         ("spd:2:log-cholesky", 0.4),
     )
 ]
-EVERY = LAPLACE + GAUSSIAN + WRAPPED + TANGENT
+L2 = [
+    Case("L2Mechanism", spec, sensitivity)
+    for spec, sensitivity in (("euclidean:3", 0.3), ("sphere:2", 0.3), ("spd:3", 0.3))
+]
+EVERY = LAPLACE + GAUSSIAN + WRAPPED + TANGENT + L2
 
 #: Of each mechanism one on every kind of curvature, which the default run draws.
 FEW = {
@@ -143,6 +150,8 @@ FEW = {
     "TangentGaussian-sphere:2",
     "TangentGaussian-hyperboloid:3",
     "TangentGaussian-spd:2:log-cholesky",
+    "L2Mechanism-sphere:2",
+    "L2Mechanism-spd:3",
 }
 
 

@@ -25,13 +25,12 @@ KEPT: dict[str, dict[str, str | None]] = {
     "batch/test_batch_files.py": {
         "test_every_number_of_threads_gives_the_same_file_and_decodes_each_record_once": "^[16]$",
         "test_groups_do_not_depend_on_which_keys_are_looked_at_together": "^[03]-",
-        "test_records_are_dealt_out_again_where_few_files_may_be_open": None,
         "test_results_are_the_same_bytes_for_all_chunks": "^(True-out|False-out.parquet)$",
     },
     "batch/test_batch_folders.py": {
         "test_a_batch_stopped_anywhere_is_resumed_and_paid_once": "^kill-shuffled-",
         "test_damage_to_a_job_is_an_error_that_says_so": "^(flip first|lost)",
-        "test_damaged_partitions_are_noticed_and_made_anew": "^(flip|lost)-.points",
+        "test_damaged_partitions_are_noticed_and_made_anew": "^(flip|lost)-.rows",
     },
     "batch/test_batch_inputs.py": {
         "test_a_selection_is_honoured_or_refused": (
@@ -413,6 +412,9 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_the_level_holds_for_correlated_covariates": None,
         "test_without_noise_it_is_the_classical_test": "True",
     },
+    "sites/test_site_accuracy.py": {
+        "test_diffusion_tensors": None,
+    },
     "statistics/test_adaptive_mean.py": {
         "test_a_radius_without_noise_is_flagged": None,
         "test_no_record_raises_or_warns": PLAIN,
@@ -438,6 +440,7 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_the_p_value_of_the_true_mean_is_below_a_level_about_so_often": None,
     },
     "statistics/test_count_resize_law.py": {
+        "test_control_noise_for_half_of_a_replacement_is_too_little": "=1.$",
         "test_counts_have_the_law_that_is_enumerated": "^1-",
         "test_records_used_are_a_uniformly_random_sequence": "^[1-5]$",
         "test_the_release_passes_an_audit_that_finds_what_is_not_paid": None,
@@ -445,8 +448,17 @@ KEPT: dict[str, dict[str, str | None]] = {
     "statistics/test_coverage.py": {
         "test_mean_and_count_together_keep_the_guarantee_and_a_quarter_of_its_noise_does_not": None,
     },
+    "statistics/test_coverage_each.py": {
+        "test_a_groups_mean_and_count_keep_the_guarantee_and_a_quarter_of_its_noise_does_not": None,
+    },
     "statistics/test_covering_ball.py": {
         "test_a_covering_ball_holds_its_points_and_hardly_more": "^(sphere:2|spd:2|torus:2)$",
+    },
+    "statistics/test_directions.py": {
+        "test_a_comparison_keeps_its_level_where_one_mean_vector_is_short": None,
+        "test_the_set_covers_however_short_the_mean_vector_is": "^(0.0|1.5)-torus",
+        "test_the_set_covers_the_mean_direction": "^40-.*-(weak|axes|sphere)$",
+        "test_the_test_of_uniformity_keeps_its_level_and_has_power": "torus",
     },
     "statistics/test_entry.py": {
         "test_no_record_enters_outside_the_ball": PLAIN,
@@ -489,7 +501,7 @@ KEPT: dict[str, dict[str, str | None]] = {
     },
     "statistics/test_low_bits_of_means.py": {
         "test_low_bits_keep_the_claim_where_rounding_redundant_coordinates_does_not": None,
-        "test_low_bits_of_means_keep_the_claim": "^(sphere:2|hyperboloid:2|spd:2)-1e12-pure-0.1",
+        "test_low_bits_of_means_keep_the_claim": "^(sphere:2|hyperboloid:2|spd:2)-1e12",
     },
     "statistics/test_moment_sensitivity_adversarial.py": {
         "test_no_neighbouring_data_set_moves_a_moment_further_than_its_bound": (
@@ -561,6 +573,11 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_nothing_that_comes_back_tells_the_number": (
             "^(mean|median|k-means|density|kng|variance)$"
         ),
+    },
+    "statistics/test_unknown_n_columns.py": {
+        "test_a_test_of_two_samples_passes_an_audit_that_finds_public_sizes": None,
+        "test_control_copies_of_the_centre_are_found_by_tests": None,
+        "test_tests_reject_what_is_true_at_their_level": None,
     },
     "statistics/test_variance.py": {
         "test_it_is_the_least_mean_squared_distance_within_s": "^(0.3|1.5)-",

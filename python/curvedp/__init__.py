@@ -67,6 +67,7 @@ _PUBLIC = {
     ),
     "mechanisms": (
         "ExponentialWrappedGaussian",
+        "L2Mechanism",
         "RiemannianGaussian",
         "RiemannianLaplace",
         "TangentGaussian",

@@ -47,6 +47,7 @@ from curvedp.manifolds import Torus as Torus
 from curvedp.manifolds import Unitary as Unitary
 from curvedp.manifolds import as_manifold as as_manifold
 from curvedp.mechanisms import ExponentialWrappedGaussian as ExponentialWrappedGaussian
+from curvedp.mechanisms import L2Mechanism as L2Mechanism
 from curvedp.mechanisms import RiemannianGaussian as RiemannianGaussian
 from curvedp.mechanisms import RiemannianLaplace as RiemannianLaplace
 from curvedp.mechanisms import TangentGaussian as TangentGaussian

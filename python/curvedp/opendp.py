@@ -19,13 +19,17 @@ import numpy as np
 from curvedp import sensitivity
 from curvedp._validation import FloatArray, as_count
 from curvedp.domain import Ball
-from curvedp.mechanisms import Mechanism
+from curvedp.mechanisms import Mechanism, ways_to_meet
 from curvedp.mechanisms.measurement import domain_name, loss, opendp_prelude, output_measure
 from curvedp.privacy import Guarantee
-from curvedp.statistics.design import design_mean
+from curvedp.statistics.design import design_mean_under, least_error
 from curvedp.statistics.frechet_mean import frechet_mean
 
 __all__ = ["make_frechet_mean", "to_opendp"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 def to_opendp(mechanism: Mechanism) -> Any:
@@ -106,13 +110,19 @@ def make_frechet_mean(
     dp = opendp_prelude()
     count = as_count(n, "n")
     shape = (count, *ball.manifold.point_shape)
-    design = design_mean(ball, count, guarantee, 1, mechanism)
+    # losses that OpenDP adds up: not that of the l2 mechanism, which keeps (epsilon, delta) alone
+    design = least_error(
+        ways_to_meet(guarantee, mechanism),
+        lambda way: design_mean_under(ball, count, way, 1, mechanism),
+        lambda found: found.expected_error,
+    )
     noise = design.mechanism
 
     def release(records: Any) -> FloatArray:
         if np.shape(records) != shape:
             raise ValueError(f"records must have shape {shape}, got {np.shape(records)}")
-        return frechet_mean(records, ball, guarantee, mechanism=mechanism, coverage=False).value
+        found = frechet_mean(records, ball, design.way, mechanism=mechanism, coverage=False)
+        return found.value
 
     def privacy_map(changed: int) -> float:
         k = min(as_count(changed, "d_in", least=0), count)

@@ -25,7 +25,7 @@ from curvedp._validation import as_choice, as_count, as_positive, as_probability
 from curvedp.domain import Ball, WholeSpace, as_domain, check_ball
 from curvedp.errors import ExistenceError
 from curvedp.manifolds import Manifold
-from curvedp.mechanisms import Mechanism, ways_to_meet
+from curvedp.mechanisms import Mechanism, Way, ways_of_one_draw, ways_to_meet
 from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.privacy import GDP, Guarantee, PureDP
 from curvedp.privacy.release import percent
@@ -36,7 +36,7 @@ from curvedp.statistics.base_point import MeanNoise
 from curvedp.statistics.call import Call
 from curvedp.statistics.confidence_region import Region, expected_region, gaussian_way
 from curvedp.statistics.coverage import Counting, share_of
-from curvedp.statistics.design import design_mean_under, smallest_n
+from curvedp.statistics.design import Design, design_mean_under, smallest_n
 from curvedp.statistics.frechet_mean import Mean
 from curvedp.statistics.located_mean import LocatedMean
 from curvedp.statistics.quantiles import hotelling_quantile
@@ -49,6 +49,11 @@ from curvedp.sums.noise import mean_length
 from curvedp.unit import Unit, told_in
 
 __all__ = ["Plan", "plan"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 #: Errors of a regression up to this share of tau are as computed for flat space, within a third.
 _ARRIVES = 0.25
@@ -263,6 +268,11 @@ class _Request:
             records_per_unit=self.records_per_unit,
         )
 
+    def mean_design(self, n: int) -> Design:
+        """The design of a mean."""
+        statistic = Mean(self.mechanism)
+        return statistic.design(self.call(statistic), self.ball, n)
+
     def mean_error(self, ball: Ball, n: int, share: PureDP | GDP) -> float:
         """Expected error of a mean on a ball for a share of the guarantee."""
         unit, kind = self.records_per_unit, self.mechanism
@@ -289,18 +299,22 @@ def _counted(
 
     def counted(request: _Request, n: int) -> Plan:
         whole, unit = request.guarantee, request.records_per_unit
-        ways: tuple[GDP | PureDP, ...] = ()
+        ways: tuple[Way, ...] = ()
         if isinstance(whole, (GDP, PureDP)):
             ways = (whole,)
         elif planner is _confidence_region:
             ways = gaussian_way(whole, "a region")
         else:
-            ways = ways_to_meet(whole, request.mechanism)
+            every = ways_of_one_draw if planner is _frechet_mean else ways_to_meet
+            ways = every(whole, request.mechanism)
         found, refused = [], None
         for way in ways:
             try:
-                rest = Counting.of(whole, way, n, unit, 1).rest
-                found.append((planner(replace(request, guarantee=rest), n), way))
+                shared = replace(request, guarantee=Counting.of(whole, way, n, unit, 1).rest)
+                own = planner(shared, n)
+                of_mean = planner is _frechet_mean
+                error = shared.mean_design(n).expected_error if of_mean else own.high
+                found.append((error, own, way))
             except ExistenceError as error:
                 refused = error
         if not found:
@@ -308,8 +322,8 @@ def _counted(
             if must:
                 raise refused
             return planner(request, n)
-        best, way = min(found, key=lambda pair: pair[0].high)
-        share, name = share_of(way, n, unit), "epsilon" if isinstance(way, PureDP) else "mu"
+        _, best, way = min(found, key=lambda one: one[0])
+        share, name = share_of(way, n, unit), "mu" if isinstance(way, GDP) else "epsilon"
         assert share is not None
         price = f" The count of records inside the ball takes {percent(share)} of {name}."
         return replace(best, guarantee=whole, meaning=best.meaning + price)
@@ -318,8 +332,7 @@ def _counted(
 
 
 def _frechet_mean(request: _Request, n: int) -> Plan:
-    statistic = Mean(request.mechanism)
-    design = statistic.design(request.call(statistic), request.ball, n)
+    design = request.mean_design(n)
     return Plan(
         statistic="frechet_mean",
         n=n,

@@ -121,11 +121,14 @@ def _sections(entry: Any) -> set[str]:
     return set(re.findall(r"^([A-Z][a-z]+)\n-{3,}$", text, re.M))
 
 
-@pytest.mark.parametrize("name", OBJECTS)
-def test_a_public_docstring_has_parameters_results_and_errors(name: str) -> None:
-    entry = OBJECTS[name]
+def test_public_docstrings_have_parameters_results_and_errors() -> None:
+    for name, entry in OBJECTS.items():
+        _has_its_sections(name, entry)
+
+
+def _has_its_sections(name: str, entry: Any) -> None:
     text = inspect.getdoc(entry) or ""
-    assert text.splitlines()[0].rstrip().endswith((".", ":", "by")) or "\n\n" in text
+    assert text.splitlines()[0].rstrip().endswith((".", ":", "by")) or "\n\n" in text, name
     if inspect.isclass(entry):
         documented = set().union(*(_sections(base) for base in entry.__mro__ if base is not object))
         derived_from = inspect.isabstract(entry) or getattr(entry, "_is_protocol", False)
@@ -134,7 +137,7 @@ def test_a_public_docstring_has_parameters_results_and_errors(name: str) -> None
         return
     signature, prose = inspect.signature(entry), " ".join(text.lower().split())
     if signature.parameters:
-        assert "Parameters" in _sections(entry) or "parameters as in" in prose
+        assert "Parameters" in _sections(entry) or "parameters as in" in prose, name
     if signature.return_annotation not in (None, "None"):
         assert "Returns" in _sections(entry), f"{name}: what does it return?"
     raises = "Raises" in _sections(entry)
@@ -159,22 +162,23 @@ def public_methods() -> dict[str, list[Any]]:
 METHODS = public_methods()
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_a_public_method_says_what_it_takes(name: str) -> None:
+def test_public_methods_say_what_they_take() -> None:
     """One argument may stand in the sentence; more need a section, own or inherited."""
-    chain = METHODS[name]
-    texts = [inspect.getdoc(method) or "" for method in chain]
-    assert any(texts)
-    taken = [p for p in inspect.signature(chain[0]).parameters if p not in ("self", "cls")]
-    if len(taken) > 1:
-        referred = any("parameters as in" in " ".join(text.split()) for text in texts)
-        assert referred or any("Parameters" in _sections(method) for method in chain)
+    for name, chain in METHODS.items():
+        texts = [inspect.getdoc(method) or "" for method in chain]
+        assert any(texts), name
+        taken = [p for p in inspect.signature(chain[0]).parameters if p not in ("self", "cls")]
+        if len(taken) > 1:
+            referred = any("parameters as in" in " ".join(text.split()) for text in texts)
+            own = any("Parameters" in _sections(method) for method in chain)
+            assert referred or own, name
 
 
-@pytest.mark.parametrize("name", OBJECTS)
-def test_a_public_docstring_has_an_example(name: str) -> None:
-    has_one = ">>>" in (inspect.getdoc(OBJECTS[name]) or "")
-    assert has_one != (name.rpartition(".")[2] in WITHOUT_EXAMPLE and not _is_estimator(name))
+def test_public_docstrings_have_an_example() -> None:
+    for name, entry in OBJECTS.items():
+        has_one = ">>>" in (inspect.getdoc(entry) or "")
+        without = name.rpartition(".")[2] in WITHOUT_EXAMPLE and not _is_estimator(name)
+        assert has_one != without, name
 
 
 def _is_estimator(name: str) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from asked_of_each import asked_of_each
 from configurations import batch
 from manifold_list import Case
 from reference.accuracy import EPS, condition
@@ -37,7 +38,7 @@ BINARY: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", BINARY)
+@asked_of_each("name", BINARY)
 def test_batches_broadcast(case: Case, name: str) -> None:
     manifold, call = case.manifold, BINARY[name]
     bases, vectors, points = batch(case, 10, 5)
@@ -55,7 +56,7 @@ def test_batches_broadcast(case: Case, name: str) -> None:
             assert same(case, one, expected, bases)
 
 
-@pytest.mark.parametrize("name", ["exp", "log", "dist", "inner"])
+@asked_of_each("name", ["exp", "log", "dist", "inner"])
 def test_leading_dimensions_broadcast_against_each_other(case: Case, name: str) -> None:
     manifold, call = case.manifold, BINARY[name]
     bases, vectors, points = batch(case, 20, 6)
@@ -79,7 +80,7 @@ def test_results_do_not_depend_on_the_place_in_the_batch(small_case: Case, n: in
             assert same(small_case, whole[i], alone, ends), name
 
 
-@pytest.mark.parametrize("name", ["exp", "log", "dist"])
+@asked_of_each("name", ["exp", "log", "dist"])
 def test_out_is_filled_and_returned(case: Case, name: str) -> None:
     manifold, call = case.manifold, BINARY[name]
     bases, vectors, points = batch(case, 40, 4)
@@ -101,7 +102,7 @@ def test_out_is_filled_and_returned(case: Case, name: str) -> None:
         call(manifold, vectors, bases, points, out=frozen)
 
 
-@pytest.mark.parametrize("name", ["exp", "log"])
+@asked_of_each("name", ["exp", "log"])
 def test_out_may_not_silently_spoil_an_input(case: Case, name: str) -> None:
     """Written over its own input the result is right, or the call is refused."""
     manifold, call = case.manifold, BINARY[name]
@@ -116,7 +117,7 @@ def test_out_may_not_silently_spoil_an_input(case: Case, name: str) -> None:
         assert np.array_equal(actual, expected)
 
 
-@pytest.mark.parametrize("name", BINARY)
+@asked_of_each("name", BINARY)
 def test_float32_is_widened(case: Case, name: str) -> None:
     manifold, call = case.manifold, BINARY[name]
     narrow = [x.astype(np.float32) for x in batch(case, 60, 3)]
@@ -127,7 +128,7 @@ def test_float32_is_widened(case: Case, name: str) -> None:
     assert np.array_equal(actual, call(manifold, wide[1], wide[0], wide[2]), equal_nan=True)
 
 
-@pytest.mark.parametrize("name", BINARY)
+@asked_of_each("name", BINARY)
 def test_memory_layout_does_not_matter(case: Case, name: str) -> None:
     manifold, call = case.manifold, BINARY[name]
     bases, vectors, points = batch(case, 70, 6)
@@ -158,7 +159,7 @@ def test_memory_layout_does_not_matter(case: Case, name: str) -> None:
         assert np.array_equal(actual, expected)
 
 
-@pytest.mark.parametrize("name", BINARY)
+@asked_of_each("name", BINARY)
 def test_empty_batches_give_empty_results(case: Case, name: str) -> None:
     manifold, call = case.manifold, BINARY[name]
     full = batch(case, 80, 2)

@@ -96,8 +96,8 @@ def test_the_way_follows_the_number_of_records_and_the_release_says_which():
     records = np.tile(ball.center, (offsets[-1], 1))
     wanted = cdp.ApproxDP(1.0, 1e-6)
     releases = cdp.frechet_mean(records, ball, wanted, groups=offsets, coverage=False)
-    wrapped, laplace = "exponential-wrapped Gaussian", "Riemannian Laplace"
-    assert releases.mechanism.tolist() == [wrapped, laplace, wrapped, laplace]
+    charted, laplace = "l2 mechanism", "Riemannian Laplace"
+    assert releases.mechanism.tolist() == [charted, laplace, charted, laplace]
     pure = ways_to_meet(wanted)[1]
     for g, n in enumerate(sizes):
         alone = cdp.frechet_mean(records[:n], ball, wanted, coverage=False)

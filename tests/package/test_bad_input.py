@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from asked_of_each import asked_of_each
 from manifold_list import BY_NAME, CASES, SMALL, Case
 
 BAD = (ValueError, TypeError)
@@ -144,8 +145,8 @@ def mistyped(shape: tuple[int, ...]) -> Iterator[Any]:
     yield [[1.0, 2.0], [3.0]]
 
 
-@pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("case", SMALL, ids=repr)
+@asked_of_each("name", CALLS)
 def test_wrong_shapes_and_dtypes_raise(case: Case, name: str) -> None:
     manifold, call = case.manifold, CALLS[name]
     point = case.twin.random_point(np.random.default_rng(1))
@@ -161,7 +162,7 @@ def test_wrong_shapes_and_dtypes_raise(case: Case, name: str) -> None:
         helpful(error)
 
 
-@pytest.mark.parametrize("name", ["exp", "log", "dist", "inner", "norm", "to_tangent"])
+@asked_of_each("name", ["exp", "log", "dist", "inner", "norm", "to_tangent"])
 def test_batches_that_do_not_broadcast_raise(small_case: Case, name: str) -> None:
     points = small_case.twin.random_points(np.random.default_rng(2), 5)
     with pytest.raises(ValueError) as error:  # noqa: PT011 - NumPy's own wording is fine too
@@ -176,7 +177,7 @@ def test_transport_needs_exactly_one_way_to_say_where(small_case: Case) -> None:
             small_case.manifold.parallel_transport(point, point, **options)
 
 
-@pytest.mark.parametrize("n", NOT_COUNTS)
+@asked_of_each("n", NOT_COUNTS)
 def test_numbers_of_random_points_are_checked(small_case: Case, n: Any) -> None:
     with pytest.raises(BAD) as error:
         small_case.manifold.random_point(n)
@@ -186,7 +187,7 @@ def test_numbers_of_random_points_are_checked(small_case: Case, n: Any) -> None:
 WILD = [np.nan, np.inf, -np.inf, 0.0, 1e308, -1e308, 5e-324, 1e-200]
 
 
-@pytest.mark.parametrize("value", WILD)
+@asked_of_each("value", WILD)
 def test_geometry_of_wild_values_ends_without_a_word(case: Case, value: float) -> None:
     """No exception, warning or hang; what comes out is unspecified."""
     manifold, shape = case.manifold, case.twin.point_shape
@@ -210,7 +211,7 @@ def test_geometry_of_wild_values_ends_without_a_word(case: Case, value: float) -
 # ---------------------------------------------------------------------------- ball
 
 
-@pytest.mark.parametrize("value", [*NOT_POSITIVE, *NOT_NUMBERS])
+@asked_of_each("value", [*NOT_POSITIVE, *NOT_NUMBERS])
 def test_radius_of_a_ball_is_checked(small_case: Case, cdp: Any, value: Any) -> None:
     center = small_case.twin.random_point(np.random.default_rng(5))
     with pytest.raises(BAD, match="radius"):

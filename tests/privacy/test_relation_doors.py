@@ -55,6 +55,7 @@ WITHOUT_RECORDS: dict[str, Callable[[Any], Any]] = {
     "mechanisms.bounded_range.pure_epsilon": mechanisms.pure_epsilon,
     "mechanisms.choice.choose_mechanism": lambda own: mechanisms.choose_mechanism(BALL, own),
     "mechanisms.choice.ways_to_meet": mechanisms.ways_to_meet,
+    "mechanisms.choice.ways_of_one_draw": mechanisms.ways_of_one_draw,
     "mechanisms.grid_quantile.GridQuantile.__init__": lambda own: mechanisms.GridQuantile(
         0.5, low=0.0, high=1.0, guarantee=own
     ),
@@ -110,7 +111,7 @@ REFUSED = (
     "mean of",
 )
 ASKED = "n_guess is needed to add or remove a record|which labels occur would tell who is there"
-KINDS = ("Guarantee", "PureDP", "GDP", "ZCDP")
+KINDS = ("Guarantee", "PureDP", "GDP", "ZCDP", "Way")
 
 
 def doors() -> Iterator[str]:

@@ -47,10 +47,9 @@ def published(radius: float, kappa: float, n: int) -> float:
 def shift(space: search.Space, coords: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Change of the mean when the first record is replaced by the last; 0 if unsolved."""
     x = space.from_center(coords)
-    weights = np.broadcast_to(weights, x.shape[:-2] + weights.shape)
-    before, norm_before = space.mean(x[..., :-1, :], weights)
-    after, norm_after = space.mean(np.concatenate([x[..., -1:, :], x[..., 1:-1, :]], -2), weights)
-    solved = (norm_before < 1e-11) & (norm_after < 1e-11)
+    both = np.stack([x[..., :-1, :], np.concatenate([x[..., -1:, :], x[..., 1:-1, :]], -2)])
+    (before, after), norms = space.mean(both, weights)
+    solved = (norms < 1e-11).all(0)
     return np.where(solved, space.dist(before, after), 0.0)
 
 

@@ -16,7 +16,10 @@ from curvedp.domain import Ball
 from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.mechanisms.grid import clip_radius, grid_step
 from curvedp.mechanisms.measurement import make_measurement
-from curvedp.privacy import GDP, PureDP
+from curvedp.privacy import GDP, ApproxDP, PureDP
+
+#: What a mechanism is calibrated to.
+Way = PureDP | GDP | ApproxDP
 
 #: Scales beyond the closest copy of a point up to which densities count the others: e^-40 of it.
 _FOLDS = 40.0
@@ -31,7 +34,7 @@ class Mechanism(abc.ABC):
         Domain of the true value.
     sensitivity : float
         Largest distance between the true values of neighbouring data sets, solver error included.
-    guarantee : PureDP or GDP
+    guarantee : PureDP, GDP or ApproxDP
         Guarantee of the release; each mechanism accepts its own kind.
     """
 
@@ -43,8 +46,10 @@ class Mechanism(abc.ABC):
     profile: ClassVar[str]
     #: True if noise is added in the chart at the ball's centre, False if at the true value itself.
     in_chart: ClassVar[bool]
+    #: True if its scale counts the Lipschitz constant of the chart at the ball's centre.
+    stretched: ClassVar[bool] = False
 
-    def __init__(self, ball: Ball, sensitivity: float, guarantee: PureDP | GDP) -> None:
+    def __init__(self, ball: Ball, sensitivity: float, guarantee: Way) -> None:
         self.ball = ball
         self.sensitivity = as_positive(sensitivity, "sensitivity")
         check_guarantee(guarantee)
@@ -129,7 +134,8 @@ class Mechanism(abc.ABC):
 
         Input: points of `ball` (others are projected on it), with the geodesic distance as metric.
         Privacy map, for true values d apart: epsilon d / sensitivity for Laplace noise under
-        OpenDP's max divergence; (mu d / sensitivity)^2 / 2 for Gaussian noise under its
+        OpenDP's max divergence (of the l2 mechanism its own epsilon, above that of (epsilon,
+        delta)); (mu d / sensitivity)^2 / 2 for Gaussian noise under its
         zero-concentrated divergence, since it has no measure for Gaussian DP.
 
         Returns
@@ -149,7 +155,14 @@ class Mechanism(abc.ABC):
         def release(point: Any) -> FloatArray:
             return np.asarray(self.sample(point)[0])
 
-        return make_measurement(self.ball, release, self.guarantee, self.sensitivity, self.profile)
+        return make_measurement(self.ball, release, self._loss, self.sensitivity, self.profile)
+
+    @property
+    def _loss(self) -> PureDP | GDP:
+        """The guarantee whose budget is spent in proportion to a distance, or to its square."""
+        if isinstance(self.guarantee, ApproxDP):
+            raise TypeError(f"{self.name} does not say what pure or Gaussian guarantee it has")
+        return self.guarantee
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.ball, self.sensitivity, self.guarantee)
@@ -186,13 +199,12 @@ class IntrinsicMechanism(Mechanism):
         return np.asarray(np.logaddexp.reduce(logs))
 
 
-class ChartGaussian(Mechanism):
-    """Gaussian noise in the chart at the ball's centre: exp_c(log_c(p) + sigma N(0, I)).
+class ChartMechanism(Mechanism):
+    """Noise in the chart at the ball's centre: exp_c(log_c(p) + noise).
 
     Its `log_density` leaves out the Jacobian of exp_c, which does not depend on the true value.
     """
 
-    profile = "gaussian"
     in_chart = True
 
     def _build_noise(self) -> _core.Noise:
@@ -203,7 +215,15 @@ class ChartGaussian(Mechanism):
         y = manifold.tangent_to_coords(manifold.log(point, center), center)
         p = manifold.tangent_to_coords(manifold.log(true_value, center), center)
         square = np.sum((y - p) ** 2, axis=-1)
+        if self.profile == "laplace":
+            return np.asarray(-np.sqrt(square) / self.scale)
         return np.asarray(-square / (2 * self.scale**2))
+
+
+class ChartGaussian(ChartMechanism):
+    """Gaussian noise in the chart at the ball's centre: exp_c(log_c(p) + sigma N(0, I))."""
+
+    profile = "gaussian"
 
 
 @functools.lru_cache(maxsize=256)

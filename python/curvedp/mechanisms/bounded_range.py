@@ -13,13 +13,8 @@ from fractions import Fraction
 
 from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.privacy import GDP, ZCDP, ApproxDP, Guarantee, PureDP
-from curvedp.privacy.conversion import (
-    approx_epsilon,
-    last_true_above,
-    pure_mu,
-    round_down,
-    sqrt_bounds,
-)
+from curvedp.privacy.conversion import last_true_above, pure_mu, round_down, sqrt_bounds
+from curvedp.privacy.l2_noise import largest_pure_epsilon
 
 
 @functools.lru_cache(maxsize=1024)
@@ -97,6 +92,5 @@ def pure_epsilon(guarantee: Guarantee) -> float:
         case PureDP(epsilon):
             return epsilon
         case ApproxDP(epsilon, delta):
-            start = max(epsilon, delta)  # delta-DP implies (0, delta)
-            return last_true_above(lambda own: approx_epsilon(own, 0.0, delta) <= epsilon, start)
+            return largest_pure_epsilon(epsilon, delta)
     return 0.5 * bounded_range_epsilon(guarantee)

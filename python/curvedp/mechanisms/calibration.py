@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from curvedp import _core
 from curvedp._validation import as_positive
 from curvedp.errors import ConversionError
-from curvedp.privacy import GDP, Guarantee, PureDP, Unproved
+from curvedp.privacy import GDP, ApproxDP, Guarantee, PureDP, Unproved
 from curvedp.privacy.base import Neighbours
+from curvedp.privacy.l2_noise import l2_epsilon
 
 
 def check_guarantee(
@@ -78,7 +79,9 @@ def outward_scale(sensitivity: float, budget: float) -> float:
     return _core.outward_scale(moved, spent)
 
 
-def calibrated_scale(sensitivity: float, tolerance: float, way: PureDP | GDP) -> float:
+def calibrated_scale(
+    sensitivity: float, tolerance: float, way: PureDP | GDP | ApproxDP, size: int = 1
+) -> float:
     """Scale of noise on a value that is computed up to `tolerance`.
 
     (sensitivity + 2 tolerance)/budget, rounded up: on each of two neighbouring data sets the
@@ -90,7 +93,9 @@ def calibrated_scale(sensitivity: float, tolerance: float, way: PureDP | GDP) ->
         Of the exact value.
     tolerance : float
         Largest error of the computed one.
-    way : PureDP or GDP
+    way : PureDP, GDP or ApproxDP
+    size : int
+        Numbers that the noise is added to, where `way` is ApproxDP.
 
     Returns
     -------
@@ -102,25 +107,44 @@ def calibrated_scale(sensitivity: float, tolerance: float, way: PureDP | GDP) ->
     >>> round(calibrated_scale(1.0, 0.25, GDP(3.0)), 9)
     0.5
     """
-    return outward_scale(sensitivity + 2 * tolerance, budget_of(way))
+    return outward_scale(sensitivity + 2 * tolerance, budget_of(way, size))
 
 
-def budget_of(way: PureDP | GDP) -> float:
-    """epsilon or mu."""
+def own_epsilon(way: PureDP | ApproxDP, size: int) -> float:
+    """epsilon of the noise exp(-|x|/scale) on so many numbers: its scale is sensitivity/epsilon.
+
+    Parameters
+    ----------
+    way : PureDP or ApproxDP
+    size : int
+        Numbers that the noise is added to.
+
+    Returns
+    -------
+    float
+        Of (epsilon, delta) the largest shift, in scales, that keeps it: `l2_epsilon`.
+    """
+    if isinstance(way, PureDP):
+        return way.epsilon
+    return l2_epsilon(way.epsilon, way.delta, size)
+
+
+def budget_of(way: PureDP | GDP | ApproxDP, size: int = 1) -> float:
+    """Sensitivity over scale of noise on so many numbers: epsilon, mu or `own_epsilon`."""
     check_guarantee(way)
-    return way.epsilon if isinstance(way, PureDP) else way.mu
+    return way.mu if isinstance(way, GDP) else own_epsilon(way, size)
 
 
-def profile_of(way: PureDP | GDP) -> str:
+def profile_of(way: PureDP | GDP | ApproxDP) -> str:
     """The shape of the noise, as compiled code names it."""
-    return "laplace" if isinstance(way, PureDP) else "gaussian"
+    return "gaussian" if isinstance(way, GDP) else "laplace"
 
 
-def amount_of(way: PureDP | GDP) -> tuple[bool, float]:
-    """True if the guarantee is pure, and its budget, as compiled code takes both."""
-    return isinstance(way, PureDP), budget_of(way)
+def amount_of(way: PureDP | GDP | ApproxDP, size: int = 1) -> tuple[bool, float]:
+    """True if the noise has a pure epsilon, and its budget, as compiled code takes both."""
+    return not isinstance(way, GDP), budget_of(way, size)
 
 
-def unit_error(way: PureDP | GDP, size: int) -> float:
+def unit_error(way: PureDP | GDP | ApproxDP, size: int) -> float:
     """Mean length of noise of scale 1 on so many numbers."""
     return _core.Noise("flat", size, 0.0, profile_of(way), 1.0).expected_dist

@@ -6,10 +6,11 @@ from fractions import Fraction
 from functools import lru_cache
 
 from curvedp.domain import Ball
-from curvedp.mechanisms.base import Mechanism
+from curvedp.mechanisms.base import Mechanism, Way
 from curvedp.mechanisms.bounded_range import pure_epsilon
 from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.mechanisms.exponential_wrapped_gaussian import ExponentialWrappedGaussian
+from curvedp.mechanisms.l2 import L2Mechanism
 from curvedp.mechanisms.riemannian_gaussian import RiemannianGaussian
 from curvedp.mechanisms.riemannian_laplace import RiemannianLaplace
 from curvedp.mechanisms.tangent_gaussian import TangentGaussian
@@ -22,6 +23,7 @@ MECHANISMS: dict[str, type[Mechanism]] = {
     "riemannian-gaussian": RiemannianGaussian,
     "exponential-wrapped-gaussian": ExponentialWrappedGaussian,
     "tangent-gaussian": TangentGaussian,
+    "l2-mechanism": L2Mechanism,
 }
 
 
@@ -31,22 +33,22 @@ def draws_exactly(mechanism: str | type[Mechanism] | None) -> bool:
 
 
 def choose_mechanism(
-    ball: Ball, way: PureDP | GDP, mechanism: str | type[Mechanism] | None = None
+    ball: Ball, way: Way, mechanism: str | type[Mechanism] | None = None
 ) -> type[Mechanism]:
-    """The mechanism class for noise on a ball that satisfies a pure or Gaussian guarantee.
+    """The mechanism class for noise on a ball that satisfies a guarantee.
 
     By default Riemannian Laplace noise for pure DP. For Gaussian DP, Gaussian noise: intrinsic on
     nonnegative curvature, wrapped by the exponential map at the ball's centre on Hadamard
-    manifolds, in the chart where it is flat.
+    manifolds, in the chart where it is flat. For ApproxDP the l2 mechanism.
 
     Parameters
     ----------
     ball : Ball
-    way : PureDP or GDP
-        One of `ways_to_meet` a request.
+    way : PureDP, GDP or ApproxDP
+        One of `ways_to_meet` a request, or of `ways_of_one_draw`.
     mechanism : str or Mechanism class, optional
         One of ``"riemannian-laplace"``, ``"riemannian-gaussian"``,
-        ``"exponential-wrapped-gaussian"``, ``"tangent-gaussian"``.
+        ``"exponential-wrapped-gaussian"``, ``"tangent-gaussian"``, ``"l2-mechanism"``.
 
     Returns
     -------
@@ -71,6 +73,8 @@ def choose_mechanism(
         return _as_kind(mechanism)
     if isinstance(way, PureDP):
         return RiemannianLaplace
+    if isinstance(way, ApproxDP):
+        return L2Mechanism
     if ball.manifold._has_flat_frame:
         return TangentGaussian
     if ball.manifold._has_hadamard_frame:
@@ -139,6 +143,41 @@ def ways_to_meet(
             "Riemannian Laplace mechanism for pure DP"
         )
     return own
+
+
+def ways_of_one_draw(
+    guarantee: Guarantee, mechanism: str | type[Mechanism] | None = None
+) -> tuple[Way, ...]:
+    """`ways_to_meet`, and the l2 mechanism's for (epsilon, delta): where there is one draw.
+
+    Several draws compose better as GDP: shares of (epsilon, delta) only add up.
+
+    Parameters
+    ----------
+    guarantee, mechanism
+        As in `ways_to_meet`.
+
+    Returns
+    -------
+    tuple of PureDP, GDP or ApproxDP
+        The last is the request itself.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As in `ways_to_meet`.
+
+    Examples
+    --------
+    >>> print(*ways_of_one_draw(ApproxDP(epsilon=1.0, delta=1e-6)))
+    GDP(mu=0.236705) PureDP(epsilon=1.00001) ApproxDP(epsilon=1, delta=1e-06)
+    """
+    if not isinstance(guarantee, ApproxDP) or guarantee.epsilon == 0.0:
+        return ways_to_meet(guarantee, mechanism)
+    if mechanism is None:
+        return *ways_to_meet(guarantee), guarantee
+    is_l2 = issubclass(_as_kind(mechanism), L2Mechanism)
+    return (guarantee,) if is_l2 else ways_to_meet(guarantee, mechanism)
 
 
 @lru_cache(maxsize=1024)

@@ -20,7 +20,7 @@ from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
 from curvedp.manifolds import Manifold
-from curvedp.privacy import GDP, PureDP
+from curvedp.privacy import GDP, ApproxDP, PureDP
 
 #: Least number of grid steps in a noise scale, 2^20; steps are powers of two, so there may be
 #: nearly twice as many.
@@ -28,7 +28,11 @@ STEPS_PER_SCALE = _core.STEPS_PER_SCALE
 
 
 def grid_step(
-    ball: Ball, scale: float, guarantee: PureDP | GDP | None = None, *, in_chart: bool = False
+    ball: Ball,
+    scale: float,
+    guarantee: PureDP | GDP | ApproxDP | None = None,
+    *,
+    in_chart: bool = False,
 ) -> float:
     """The public step, a power of two.
 
@@ -61,10 +65,12 @@ def grid_step(
     return step
 
 
-def weaker(guarantee: PureDP | GDP | None, share: float) -> str:
+def weaker(guarantee: PureDP | GDP | ApproxDP | None, share: float) -> str:
     """The guarantee with a share of its budget, rounded down."""
     if guarantee is None:
         return f"{rounded_down(share, 3)} times the budget"
+    if isinstance(guarantee, ApproxDP):
+        return f"{rounded_down(share, 3)} times epsilon and delta"
     name = "epsilon" if isinstance(guarantee, PureDP) else "mu"
     budget = getattr(guarantee, name) * share
     return f"{type(guarantee).__name__}({name}={rounded_down(budget, 4)})"

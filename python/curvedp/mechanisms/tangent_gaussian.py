@@ -27,6 +27,7 @@ class TangentGaussian(ChartGaussian):
 
     name = "tangent Gaussian"
     proof = "docs/proofs/tangent-gaussian.md"
+    stretched = True
 
     def _calibrate(self) -> float:
         return outward_scale(self.sensitivity * self.ball.frame.lipschitz, self._mu())

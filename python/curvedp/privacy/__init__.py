@@ -13,6 +13,7 @@ from curvedp.privacy.guarantees import (
     Unproved,
     compose,
 )
+from curvedp.privacy.l2_noise import L2Noise
 from curvedp.privacy.ledger import Ledger, LedgerEntry
 from curvedp.privacy.provenance import Payment, Provenance
 from curvedp.privacy.record_count import RecordCount
@@ -28,6 +29,7 @@ __all__ = [
     "Coverage",
     "GroupCoverage",
     "Guarantee",
+    "L2Noise",
     "Ledger",
     "LedgerEntry",
     "Neighbours",
@@ -43,3 +45,7 @@ __all__ = [
     "compose_mixed",
     "to_dp_event",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -2,8 +2,8 @@
 
 `compose_mixed` composes privacy-loss distributions of dominating pairs (Koskela, Jälkö, Honkela
 2020; Doroshenko et al. 2022, Connect the dots): N(0, 1) against N(mu, 1) for mu-GDP, randomised
-response with a total loss of probability delta for (epsilon, delta)-DP. `to_dp_event` hands single
-guarantees to its accountants.
+response with a total loss of probability delta for (epsilon, delta)-DP, a shift by epsilon of the
+density exp(-|x|) for `L2Noise`. `to_dp_event` hands single guarantees to its accountants.
 
 The accountant's relation must be the guarantee's: REPLACE_ONE for "replace", ADD_OR_REMOVE_ONE for
 "add-remove". Both functions avoid the library's pitfalls, found by running version 0.6.0; a test
@@ -32,6 +32,8 @@ from fractions import Fraction
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 from curvedp.errors import ConversionError, MissingExtraError
 from curvedp.privacy.base import Guarantee, probability
 from curvedp.privacy.conversion import round_down, round_up
@@ -44,10 +46,14 @@ from curvedp.privacy.guarantees import (
     compose,
     one_relation,
 )
+from curvedp.privacy.l2_noise import L2Noise
+from curvedp.privacy.release import Release
 
 __all__ = ["compose_mixed", "to_dp_event"]
 
 _GRID_POINTS = 2**15
+#: Steps from epsilon 0 to the largest loss of `L2Noise` at which its curve is computed.
+_CURVE_POINTS = 96
 _LARGEST_LOSS = 500.0
 _TRANSFORM_ERROR = 1e-14
 
@@ -61,7 +67,7 @@ def _library(name: str) -> Any:
         raise MissingExtraError("accounting", "Composing guarantees of different kinds") from None
 
 
-def compose_mixed(guarantees: Iterable[Guarantee], delta: float) -> ApproxDP:
+def compose_mixed(guarantees: Iterable[Guarantee | L2Noise | Release], delta: float) -> ApproxDP:
     """Smallest known (epsilon, delta) for releasing results with guarantees of any proved kinds.
 
     The guarantees must be fixed beforehand; what each mechanism does may depend on the results
@@ -69,8 +75,11 @@ def compose_mixed(guarantees: Iterable[Guarantee], delta: float) -> ApproxDP:
 
     Parameters
     ----------
-    guarantees : iterable of PureDP, ApproxDP, ZCDP, GDP
-        All of one neighbouring relation, which the result has, too.
+    guarantees : iterable of PureDP, ApproxDP, ZCDP, GDP, L2Noise or Release
+        All of one neighbouring relation, which the result has, too. A release counts as what its
+        noise is calibrated to; a mean by Laplace noise on a flat space, or by the l2 mechanism, as
+        `L2Noise`, beside its count of records. Releases of one call share what they cost: give them
+        only if each stands for a call of its own.
     delta : float
         Target, above the sum of all deltas in `guarantees`.
 
@@ -84,7 +93,7 @@ def compose_mixed(guarantees: Iterable[Guarantee], delta: float) -> ApproxDP:
     Raises
     ------
     ConversionError
-        If one is `Unproved`, or the neighbouring relations differ.
+        If one is `Unproved`, or a release is, or the neighbouring relations differ.
     MissingExtraError
         If dp-accounting is not installed.
 
@@ -94,8 +103,19 @@ def compose_mixed(guarantees: Iterable[Guarantee], delta: float) -> ApproxDP:
     >>> total = compose_mixed([cdp.GDP(mu=0.5), cdp.PureDP(epsilon=0.5)], delta=1e-6)
     >>> round(total.epsilon, 2), total.delta
     (2.7, 1e-06)
+    >>> from curvedp.privacy import L2Noise
+    >>> [round(compose_mixed([one] * 50, delta=1e-6).epsilon, 1)
+    ...  for one in (cdp.PureDP(0.3), L2Noise(0.3, dim=6))]
+    [11.1, 4.1]
     """
-    parts = tuple(guarantees)
+    given = [
+        part for one in guarantees for part in (one.losses if isinstance(one, Release) else (one,))
+    ]
+    shifts = [part for part in given if isinstance(part, L2Noise)]
+    parts = tuple(
+        PureDP(part.epsilon, neighbours=part.neighbours) if isinstance(part, L2Noise) else part
+        for part in given
+    )
     target = probability("delta", delta)
     if not parts:
         raise ValueError("compose_mixed needs at least one guarantee")
@@ -110,12 +130,12 @@ def compose_mixed(guarantees: Iterable[Guarantee], delta: float) -> ApproxDP:
             "delta must exceed the sum of the deltas that are composed: raise it or lower theirs"
         )
     candidates = [_basic(parts, left), *_single_kind(parts, target)]
-    bounded = [part for part in parts if isinstance(part, PureDP | ApproxDP)]
+    bounded = [part for part in given if isinstance(part, PureDP | ApproxDP)]
     gaussian = [part for part in parts if isinstance(part, GDP)]
     concentrated = [part for part in parts if isinstance(part, ZCDP)]
     if concentrated:
         bounded.append(compose(*concentrated).to_approx_dp(round_down(left / 2)))
-    candidates.append(_by_distributions(distributions, bounded, gaussian, target))
+    candidates.append(_by_distributions(distributions, bounded, gaussian, shifts, target))
     return ApproxDP(min(candidates), target, neighbours=neighbours)
 
 
@@ -152,15 +172,19 @@ def _single_kind(parts: tuple[Guarantee, ...], delta: float) -> list[float]:
 
 
 def _by_distributions(
-    library: Any, bounded: list[PureDP | ApproxDP], gaussian: list[GDP], delta: float
+    library: Any,
+    bounded: list[PureDP | ApproxDP],
+    gaussian: list[GDP],
+    shifts: list[L2Noise],
+    delta: float,
 ) -> float:
     """Epsilon of the composed privacy-loss distributions; infinite where they are unreliable."""
     mu = compose(*gaussian).mu if gaussian else 0.0
-    margin = _TRANSFORM_ERROR * (10 + len(bounded))
-    span = 2.0 * math.fsum(part.epsilon for part in bounded) + mu * (20.0 + mu)
+    margin = _TRANSFORM_ERROR * (10 + len(bounded) + len(shifts))
+    span = 2.0 * math.fsum(part.epsilon for part in (*bounded, *shifts)) + mu * (20.0 + mu)
     if delta <= 2.0 * margin or not 0.0 < span <= 2.0 * _LARGEST_LOSS:
         return math.inf
-    interval = _interval(span / _GRID_POINTS, [part.epsilon for part in bounded])
+    interval = _interval(span / _GRID_POINTS, [part.epsilon for part in (*bounded, *shifts)])
     parameters = _library("pld.common").DifferentialPrivacyParameters
     composed = library.identity(value_discretization_interval=interval)
     for part, count in Counter(bounded).items():
@@ -170,12 +194,43 @@ def _by_distributions(
             value_discretization_interval=interval,
         )
         composed = composed.compose(loss.self_compose(count) if count > 1 else loss)
+    for noise, count in Counter(shifts).items():
+        loss = library.PrivacyLossDistribution(_losses_of(noise, interval))
+        composed = composed.compose(loss.self_compose(count) if count > 1 else loss)
     if gaussian:
         shift = library.from_gaussian_mechanism(
             round_down(1 / Fraction(mu)), value_discretization_interval=interval
         )
         composed = composed.compose(shift)
     return float(composed.get_epsilon_for_delta(delta - margin)) * (1.0 + 1e-12)
+
+
+def _losses_of(noise: L2Noise, interval: float) -> Any:
+    """Masses at multiples of the grid step whose curve is above the noise's: Connect the dots.
+
+    A convex curve is at most the lower convex hull, over e^epsilon, of points above it. Both orders
+    of the pair are alike: delta(-epsilon) = 1 - e^-epsilon (1 - delta(epsilon)).
+    """
+    last = math.ceil(noise.epsilon / interval)
+    right = np.unique(np.linspace(0, last, min(_CURVE_POINTS, last) + 1).round().astype(int))
+    above = np.array([noise.to_delta(k * interval) for k in right.tolist()])
+    above[-1] = 0.0  # at epsilon and beyond
+    left, mirrored = -right[:0:-1], above[:0:-1]
+    falls = np.exp(left * interval)
+    points = np.concatenate([left, right])
+    deltas = np.concatenate([-np.expm1(left * interval) + falls * mirrored, above])
+    hull: list[int] = []
+    places = np.exp(points * interval)
+    for k in range(len(points)):
+        while len(hull) > 1:
+            i, j = hull[-2:]
+            slope = (deltas[k] - deltas[i]) / (places[k] - places[i])
+            if deltas[j] < deltas[i] + slope * (places[j] - places[i]):
+                break
+            hull.pop()
+        hull.append(k)
+    masses = _library("pld.pld_pmf").create_pmf_pessimistic_connect_dots
+    return masses(interval, points[hull], np.clip(deltas[hull], 0.0, 1.0))
 
 
 def _interval(widest: float, epsilons: list[float]) -> float:

@@ -12,12 +12,12 @@ _ROOM = 1e-9
 
 
 @lru_cache(maxsize=1024)
-def implies(noise: PureDP | GDP, promise: Guarantee) -> bool:
+def implies(noise: PureDP | GDP | ApproxDP, promise: Guarantee) -> bool:
     """True if noise that is calibrated to one guarantee keeps another.
 
     Parameters
     ----------
-    noise : PureDP or GDP
+    noise : PureDP, GDP or ApproxDP
     promise : PureDP, ApproxDP, ZCDP or GDP
 
     Returns
@@ -30,6 +30,8 @@ def implies(noise: PureDP | GDP, promise: Guarantee) -> bool:
     (True, False, False)
     """
     match promise:
+        case PureDP() | GDP() | ZCDP() if isinstance(noise, ApproxDP):
+            return False
         case PureDP():
             needed = noise.epsilon if isinstance(noise, PureDP) else None
             kept = promise.epsilon

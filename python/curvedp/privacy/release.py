@@ -28,8 +28,16 @@ from curvedp.privacy.base import Guarantee, adds_or_removes
 from curvedp.privacy.coverage import Coverage, GroupCoverage
 from curvedp.privacy.disclosed import Disclosed
 from curvedp.privacy.disclosure import Disclosure
-from curvedp.privacy.guarantees import GDP, NO_GUARANTEE, PureDP, Unproved, compose
+from curvedp.privacy.guarantees import (
+    GDP,
+    NO_GUARANTEE,
+    ApproxDP,
+    PureDP,
+    Unproved,
+    compose,
+)
 from curvedp.privacy.implication import implies
+from curvedp.privacy.l2_noise import L2Noise
 from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.record_count import RecordCount
 from curvedp.privacy.statement import NOT_COUNTED, Statement, statement
@@ -170,7 +178,7 @@ class Release(Disclosed):
         "proved", or "published" for a paper's own calibration, which is `Unproved`.
     base_point : array, read-only, or None
         The released point at which the statistic was taken, for statistics in a tangent space.
-    calibrated_to : PureDP, GDP or None
+    calibrated_to : PureDP, GDP, ApproxDP or None
         The guarantee of the whole release that its noise is calibrated to and from which
         `guarantee` follows, where there is one of these kinds.
     parts : tuple of Release
@@ -208,7 +216,7 @@ class Release(Disclosed):
     assumptions: frozenset[str] = frozenset()
     calibration: str = "proved"
     base_point: NDArray[np.float64] | None = None
-    calibrated_to: PureDP | GDP | None = None
+    calibrated_to: PureDP | GDP | ApproxDP | None = None
     parts: tuple[Release, ...] = ()
     provenance: Provenance | None = None
     coverage: Coverage | None = None
@@ -248,8 +256,8 @@ class Release(Disclosed):
             check_parts(self.guarantee, self.parts)
         elif self.calibrated_to is not None:
             raise ValueError("noise of an unproved release is calibrated to no guarantee")
-        if not isinstance(self.calibrated_to, (PureDP, GDP, NoneType)):
-            raise TypeError("calibrated_to must be PureDP, GDP or None")
+        if not isinstance(self.calibrated_to, (PureDP, GDP, ApproxDP, NoneType)):
+            raise TypeError("calibrated_to must be PureDP, GDP, ApproxDP or None")
         noise = self.calibrated_to
         if noise is not None and not (
             implies(noise, self.guarantee)
@@ -287,6 +295,13 @@ class Release(Disclosed):
             raise ValueError(
                 f"solver_tolerance must be nonnegative and finite, got {self.solver_tolerance}"
             )
+
+    @property
+    def losses(self) -> tuple[Guarantee | L2Noise, ...]:
+        """Its privacy losses, as `compose_mixed` adds them up: of its noise where that is known."""
+        if self.calibrated_to is None or self.count is not None:
+            return (self.guarantee,)
+        return (self.calibrated_to,)
 
     def __eq__(self, other: object) -> bool:
         return self._key() == other._key() if isinstance(other, Release) else NotImplemented

@@ -27,7 +27,6 @@ from curvedp.mechanisms import Mechanism, RankExponential
 from curvedp.mechanisms.calibration import amount_of
 from curvedp.mechanisms.choice import draws_exactly
 from curvedp.mechanisms.rank_exponential import rank_scale
-from curvedp.mechanisms.tangent_gaussian import TangentGaussian
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
 from curvedp.statistics.call import Call, CallOptions
 from curvedp.statistics.design import Design, design_mean_under
@@ -141,7 +140,7 @@ class AdaptiveMean(Calibrated[Release]):
         engine = _core.GroupStatistic.adaptive_mean(
             call.manifold.kernels,
             stages,
-            [(kind.in_chart, issubclass(kind, TangentGaussian)) for kind in kinds],
+            [(kind.in_chart, kind.stretched) for kind in kinds],
             records_per_unit=float(call.records_per_unit),
         )
         means = [None if own is None else own.first for own in found]

@@ -26,6 +26,7 @@ class MeanNoise:
     ball : Ball
         That of the mean's release: noise in a chart is drawn in the chart at its centre.
     scale : float
+        Of noise in the chart the standard deviation of a coordinate.
     in_chart : bool
         True if the noise is drawn in that chart; False if about the mean itself, isotropically.
     mean_square : float
@@ -43,6 +44,8 @@ class MeanNoise:
         if isinstance(mechanism, ChartGaussian):
             return cls(ball, mechanism.scale, True, math.nan)
         length = mechanism._noise.root_mean_square_dist
+        if mechanism.in_chart:
+            return cls(ball, length / math.sqrt(ball.manifold.dim), True, math.nan)
         return cls(ball, mechanism.scale, False, length * length)
 
     def covariance(self, point: FloatArray) -> FloatArray:

@@ -26,13 +26,12 @@ from curvedp._validation import as_choice, as_count
 from curvedp.domain import Ball, ProductBall, WholeSpace, as_domain
 from curvedp.errors import ExistenceError
 from curvedp.manifolds import Manifold
+from curvedp.mechanisms import Way
 from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.privacy import (
-    GDP,
     Guarantee,
     Ledger,
     NoiseSecret,
-    PureDP,
     Unproved,
     compose,
 )
@@ -150,7 +149,7 @@ class Call:
         """The guarantee of the release of each group."""
         return self.guarantee if self.counting is None else self.counting.whole
 
-    def ways(self) -> tuple[PureDP | GDP, ...]:
+    def ways(self) -> tuple[Way, ...]:
         """Guarantees that the statistic's noise may be calibrated to."""
         return self.statistic.ways(self)
 
@@ -371,7 +370,7 @@ def _too_small(failed: list[tuple[int, ExistenceError]]) -> ExistenceError:
     if error.smallest_epsilon is not None or error.smallest_n is not None:
         message = (
             f"groups of up to {largest} records are too small for this guarantee. {error.message} "
-            "Groups that are too small can be skipped."
+            "Groups that are too small can be skipped: skip_small=True, or --skip-small."
         )
     return ExistenceError(
         message,

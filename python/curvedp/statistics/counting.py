@@ -7,6 +7,7 @@ from typing import Any
 
 from curvedp._guard import warn_of_paid
 from curvedp.errors import CoverageWarning, ExistenceError
+from curvedp.mechanisms import Way
 from curvedp.privacy import GDP, PureDP, Release
 from curvedp.privacy.coverage import Coverage, GroupCoverage
 from curvedp.privacy.of_parts import OfParts
@@ -90,12 +91,12 @@ def _with_count(
     found: list[tuple[float, bool, Call]] = []
     refused: list[ExistenceError] = []
 
-    def planned(way: PureDP | GDP) -> Counting:
+    def planned(way: Way) -> Counting:
         if coverage == "each":
             return Counting.of_each(own, way, numbers_of(sizes).tolist(), call.records_per_unit)
         return Counting.of(own, way, total, *unit)
 
-    def usual_way() -> PureDP | GDP | None:
+    def usual_way() -> Way | None:
         return call.statistic.way_of(call.design_of_largest(sizes)[0])
 
     for way in ways:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,11 @@ from curvedp._text import rounded_up
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball, ProductBall
 from curvedp.errors import ExistenceError
+from curvedp.mechanisms import Way
 from curvedp.mechanisms.vector_noise import VectorNoise
-from curvedp.privacy import GDP, Guarantee, PureDP
+from curvedp.privacy import GDP, ApproxDP, Guarantee, PureDP
 from curvedp.privacy.base import calibration_of
+from curvedp.privacy.conversion import round_down
 from curvedp.privacy.coverage import Coverage
 from curvedp.statistics.grouping import Offsets
 
@@ -49,10 +52,12 @@ class Counting:
     ----------
     whole : Guarantee
         What the release of each group promises, its share of the count included.
-    way : PureDP or GDP
+    way : PureDP, GDP or ApproxDP
         Implies `whole`; divided among statistic and count.
-    rest, own : PureDP or GDP
-        The shares of statistic and count.
+    rest : PureDP, GDP or ApproxDP
+        The share of the statistic.
+    own : PureDP or GDP
+        The share of the count; of (epsilon, delta) one of epsilon alone.
     total : PureDP or GDP
         The count's, to a unit in all groups to which it contributes.
     n : int
@@ -64,8 +69,8 @@ class Counting:
     """
 
     whole: Guarantee
-    way: PureDP | GDP
-    rest: PureDP | GDP
+    way: Way
+    rest: Way
     own: PureDP | GDP
     total: PureDP | GDP
     n: int
@@ -73,13 +78,13 @@ class Counting:
     each: bool = False
 
     @classmethod
-    def of(cls, whole: Guarantee, way: PureDP | GDP, n: int, records: int, groups: int) -> Counting:
+    def of(cls, whole: Guarantee, way: Way, n: int, records: int, groups: int) -> Counting:
         """With the share of the public rule.
 
         Parameters
         ----------
         whole : Guarantee
-        way : PureDP or GDP
+        way : PureDP, GDP or ApproxDP
         n : int
         records, groups : int
             Most records that one unit contributes to a group, and most groups.
@@ -101,15 +106,13 @@ class Counting:
         return cls(whole, way, rest, own, total, n, records * groups)
 
     @classmethod
-    def of_each(
-        cls, whole: Guarantee, way: PureDP | GDP, sizes: Sequence[int], records: int
-    ) -> Counting:
+    def of_each(cls, whole: Guarantee, way: Way, sizes: Sequence[int], records: int) -> Counting:
         """A count of each group, with the share of the smallest one that the rule counts.
 
         Parameters
         ----------
         whole : Guarantee
-        way : PureDP or GDP
+        way : PureDP, GDP or ApproxDP
         sizes : sequence of int
             Numbers of records of the groups.
         records : int
@@ -181,6 +184,11 @@ class Counting:
         return Coverage.of(noise.add(point, stream), error, self.n, self.kind, promised)
 
 
+def _of_count(way: Way) -> PureDP | GDP:
+    """The part of a budget that a count shares: of (epsilon, delta) epsilon."""
+    return PureDP(way.epsilon, neighbours=way.neighbours) if isinstance(way, ApproxDP) else way
+
+
 def whole_error(way: PureDP | GDP, records: int = 1, groups: int = 1) -> float:
     """Standard error of each number, if the whole budget were spent on them.
 
@@ -200,14 +208,15 @@ def whole_error(way: PureDP | GDP, records: int = 1, groups: int = 1) -> float:
     return _PER_DEVIATION * records * math.sqrt(groups) / way.mu
 
 
-def _least_n(way: PureDP | GDP, records: int, groups: int) -> int | None:
+def _least_n(way: Way, records: int, groups: int) -> int | None:
     """Fewest records that are counted; None if no double is as large."""
+    way = _of_count(way)
     most = _SHARES[isinstance(way, PureDP)][1]
     least = whole_error(way, records, groups) / (most * _LARGEST)
     return math.ceil(least) if math.isfinite(least) else None
 
 
-def why_not(way: PureDP | GDP, n: int, records: int = 1, groups: int = 1) -> str:
+def why_not(way: Way, n: int, records: int = 1, groups: int = 1) -> str:
     """Reason that the public rule leaves a count out, with what would do.
 
     Parameters
@@ -224,6 +233,7 @@ def why_not(way: PureDP | GDP, n: int, records: int = 1, groups: int = 1) -> str
     >>> why_not(GDP(1.0), 30)
     'n = 30 is too small for mu = 1: n = 39, or mu = 1.29, would do'
     """
+    way = _of_count(way)
     least = _least_n(way, records, groups)
     pure = isinstance(way, PureDP)
     name, amount = ("epsilon", way.epsilon) if isinstance(way, PureDP) else ("mu", way.mu)
@@ -236,7 +246,7 @@ def why_not(way: PureDP | GDP, n: int, records: int = 1, groups: int = 1) -> str
     )
 
 
-def share_of(way: PureDP | GDP, n: int, records: int = 1, groups: int = 1) -> float | None:
+def share_of(way: Way, n: int, records: int = 1, groups: int = 1) -> float | None:
     """The count's share of epsilon or mu by the public rule; None if it is not worth it.
 
     Such that the standard error is n/21, but from .02 to .1 of epsilon and .1 to .3 of mu; None if
@@ -244,7 +254,7 @@ def share_of(way: PureDP | GDP, n: int, records: int = 1, groups: int = 1) -> fl
 
     Parameters
     ----------
-    way : PureDP or GDP
+    way : PureDP, GDP or ApproxDP
         Of each group.
     n : int
         Number of records in all groups.
@@ -260,6 +270,7 @@ def share_of(way: PureDP | GDP, n: int, records: int = 1, groups: int = 1) -> fl
     >>> [share_of(GDP(1.0), n) for n in (38, 50, 1000)], share_of(PureDP(1.0), 200)
     ([None, 0.3, 0.1], 0.1)
     """
+    way = _of_count(way)
     least, most = _SHARES[isinstance(way, PureDP)]
     error = whole_error(way, records, groups)
     share = min(max(error / (_WANTED * n), least), most)
@@ -396,8 +407,12 @@ def _sum_of_shares(counts: Offsets, sizes: Offsets) -> int:
     return (int(high.sum()) << _HALF) + int(low.sum())
 
 
-def _divided(way: PureDP | GDP, share: float) -> tuple[PureDP | GDP, PureDP | GDP]:
+def _divided(way: Way, share: float) -> tuple[Way, PureDP | GDP]:
     """Rest that a count with that share of epsilon or mu leaves, and the count's own."""
+    if isinstance(way, ApproxDP):
+        count = PureDP(share * way.epsilon, neighbours=way.neighbours)
+        left = round_down(Fraction(way.epsilon) - Fraction(count.epsilon))
+        return ApproxDP(left, way.delta, neighbours=way.neighbours), count
     power = 1 if isinstance(way, PureDP) else 2
     rest, own = way.split((1.0 - share**power, share**power))
     return rest, own

@@ -15,12 +15,13 @@ from curvedp._validation import as_count
 from curvedp.domain import Ball, refused_radius
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms import (
-    ChartGaussian,
     Mechanism,
+    Way,
     choose_mechanism,
-    ways_to_meet,
+    ways_of_one_draw,
 )
-from curvedp.mechanisms.base import IntrinsicMechanism
+from curvedp.mechanisms.base import ChartMechanism, IntrinsicMechanism
+from curvedp.mechanisms.calibration import budget_of
 from curvedp.mechanisms.grid import weaker
 from curvedp.privacy import GDP, Guarantee, PureDP
 
@@ -28,6 +29,7 @@ from curvedp.privacy import GDP, Guarantee, PureDP
 LIMITS = tuple(np.linspace(1.0, math.sqrt(2), 5).tolist())
 
 DesignT = TypeVar("DesignT")
+WayT = TypeVar("WayT", bound=Way)
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ class Design:
         return self.mechanism._noise.expected_dist / self.mechanism.ball.radius
 
     @property
-    def way(self) -> PureDP | GDP:
+    def way(self) -> Way:
         """The guarantee that its noise is calibrated to."""
         return self.mechanism.guarantee
 
@@ -116,19 +118,19 @@ def design_mean(
 ) -> Design:
     """The private mean of n records with the least expected error: mechanism, plan, sensitivity."""
     return least_error(
-        ways_to_meet(guarantee, mechanism),
+        ways_of_one_draw(guarantee, mechanism),
         lambda way: design_mean_under(ball, n, way, records_per_unit, mechanism),
         lambda design: design.expected_error,
         lambda way: least_laplace_error(ball, n, way, records_per_unit),
     )
 
 
-def least_laplace_error(ball: Ball, n: int, way: PureDP | GDP, records_per_unit: int) -> float:
+def least_laplace_error(ball: Ball, n: int, way: Way, records_per_unit: int) -> float:
     """A bound from below on the expected error of a mean by Laplace noise, 0 where none is known.
 
     On Hadamard manifolds volumes grow at least as in flat space, and so does the noise's length.
     """
-    if isinstance(way, GDP) or not ball.manifold._has_hadamard_frame:
+    if not isinstance(way, PureDP) or not ball.manifold._has_hadamard_frame:
         return 0.0
     scale = sensitivity.frechet_mean(ball, n, records_per_unit=records_per_unit) / way.epsilon
     flat = _core.Noise("flat", ball.manifold.dim, 0.0, "laplace", scale)
@@ -136,10 +138,10 @@ def least_laplace_error(ball: Ball, n: int, way: PureDP | GDP, records_per_unit:
 
 
 def least_error(
-    ways: Sequence[PureDP | GDP],
-    design_under: Callable[[PureDP | GDP], DesignT],
+    ways: Sequence[WayT],
+    design_under: Callable[[WayT], DesignT],
     error: Callable[[DesignT], float],
-    error_at_least: Callable[[PureDP | GDP], float] = lambda way: 0.0,
+    error_at_least: Callable[[WayT], float] = lambda way: 0.0,
 ) -> DesignT:
     """The design, of one for each way to meet a guarantee, whose expected error is least.
 
@@ -172,7 +174,7 @@ def least_error(
 def design_mean_under(
     ball: Ball,
     n: int,
-    way: PureDP | GDP,
+    way: Way,
     records_per_unit: int,
     mechanism: str | type[Mechanism] | None,
 ) -> Design:
@@ -199,7 +201,7 @@ def design_mean_under(
 
 
 def plan_mean(
-    ball: Ball, n: int, records_per_unit: int, way: PureDP | GDP | None = None
+    ball: Ball, n: int, records_per_unit: int, way: Way | None = None
 ) -> tuple[float, _core.Plan]:
     """The sensitivity of a mean of n records and the solver's plan for it, calibrated to `way`."""
     delta, plan = find_plan(ball, n, records_per_unit, way)
@@ -211,17 +213,17 @@ def plan_mean(
 
 
 def find_plan(
-    ball: Ball, n: int, records_per_unit: int, way: PureDP | GDP | None = None
+    ball: Ball, n: int, records_per_unit: int, way: Way | None = None
 ) -> tuple[float, _core.Plan | None]:
     """As `plan_mean`, with no plan where double precision cannot certify a mean on the ball."""
     delta = sensitivity.frechet_mean(ball, n, records_per_unit=records_per_unit)
-    budget = 1.0 if way is None else way.mu if isinstance(way, GDP) else way.epsilon
+    budget = 1.0 if way is None else budget_of(way, ball.manifold.dim)
     return delta, ball.frame.plan(n, _core.solver_tolerance(delta, budget))
 
 
 def check_drawing(kind: type[Mechanism]) -> None:
     """Refuses a mechanism with a way of drawing of its own: the kernels draw all noise."""
-    family = ChartGaussian if issubclass(kind, ChartGaussian) else IntrinsicMechanism
+    family = ChartMechanism if issubclass(kind, ChartMechanism) else IntrinsicMechanism
     if kind._release is not family._release:
         raise ValueError(
             f"{kind.__name__} draws noise in a way of its own, which statistics do not know: "

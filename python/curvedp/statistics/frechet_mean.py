@@ -23,10 +23,10 @@ from curvedp._validation import FloatArray, as_count, as_positive
 from curvedp.domain import Ball, check_any_ball
 from curvedp.errors import ExistenceError
 from curvedp.manifolds import Manifold
-from curvedp.mechanisms import Mechanism, choose_mechanism
+from curvedp.mechanisms import Mechanism, Way, choose_mechanism, ways_of_one_draw
 from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.mechanisms.choice import draws_exactly
-from curvedp.privacy import GDP, Guarantee, Ledger, NoiseSecret, PureDP
+from curvedp.privacy import Guarantee, Ledger, NoiseSecret
 from curvedp.statistics.call import (
     Call,
     CallOptions,
@@ -76,6 +76,9 @@ class Mean(Calibrated[MeanRelease]):
 
     mechanism: str | type[Mechanism] | None = None
 
+    def ways(self, call: Call) -> tuple[Way, ...]:
+        return ways_of_one_draw(call.guarantee, self.mechanism)
+
     def of_factors(self) -> Statistic[Any]:
         return OfFactors(self)
 
@@ -96,7 +99,7 @@ class Mean(Calibrated[MeanRelease]):
     def is_exact(self, call: Call) -> bool:
         return draws_exactly(self.mechanism)
 
-    def design_under(self, call: Call, way: PureDP | GDP, ball: Ball, n: int) -> Design:
+    def design_under(self, call: Call, way: Way, ball: Ball, n: int) -> Design:
         return design_mean_under(ball, n, way, call.records_per_unit, self.mechanism)
 
     def design(self, call: Call, ball: Ball, n: int) -> Design:

@@ -22,7 +22,7 @@ from curvedp._validation import FloatArray
 from curvedp.curvature import excess_range, radial_hessian
 from curvedp.domain import Ball
 from curvedp.manifolds import Euclidean
-from curvedp.mechanisms import Mechanism, choose_mechanism
+from curvedp.mechanisms import Mechanism, Way, choose_mechanism
 from curvedp.mechanisms.calibration import (
     amount_of,
     budget_of,
@@ -49,16 +49,16 @@ class MomentDesign:
     ball : Ball
     mean : Design or None
         Of the private mean; none where the base point is given.
-    way : PureDP or GDP
+    way : PureDP, GDP or ApproxDP
         The guarantee that all noise together is calibrated to.
-    shares : tuple of PureDP or GDP
+    shares : tuple of PureDP, GDP or ApproxDP
         Of the moments.
     """
 
     ball: Ball
     mean: Design | None
-    way: PureDP | GDP
-    shares: tuple[PureDP | GDP, ...]
+    way: Way
+    shares: tuple[Way, ...]
 
 
 @dataclass(frozen=True)
@@ -87,15 +87,15 @@ class MomentNoise:
         n: int,
         records_per_unit: int,
         max_dist: float,
-        share: PureDP | GDP,
+        share: Way,
     ) -> MomentNoise:
         """That of a moment, for logarithms of length `max_dist` at most."""
         replaced = min(1.0, records_per_unit / n)
         manifold = ball.frame.manifold
         sensitivity, tolerance, _ = moment.bounds(manifold, n, replaced, max_dist)
-        scale = calibrated_scale(sensitivity, tolerance, share)
-        unit = unit_error(share, moment.size(manifold.dim))
-        return cls(sensitivity, tolerance, scale, unit * scale)
+        size = moment.size(manifold.dim)
+        scale = calibrated_scale(sensitivity, tolerance, share, size)
+        return cls(sensitivity, tolerance, scale, unit_error(share, size) * scale)
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ class DrawnMoments:
         units = [math.nan if own is None else unit_error(own.shares[stage], size) for own in found]
         return DrawnMoment.of(self.columns, name, np.array(units)[choice])
 
-    def shares(self, stage: int) -> list[tuple[str, PureDP | GDP] | None]:
+    def shares(self, stage: int) -> list[tuple[str, Way] | None]:
         """Mechanism and share of the moment of a stage, for each design."""
         found = [None if own is None else own.shares[stage] for own in self.paid.designs[0]]
         return [None if own is None else (flat_mechanism(own).name, own) for own in found]
@@ -196,7 +196,12 @@ def draw_moments(
     """Moments at private means or given points, each with its share of the budget."""
     (found, _), given = paid.designs, paid.given
     manifold, clip = paid.call.manifold, math.inf if max_dist is None else max_dist
-    budgets = [[amount_of(share) for share in own.shares] for own in found if own is not None]
+    sizes = [moment.size(manifold.dim) for moment in moments]
+    budgets = [
+        [amount_of(share, size) for share, size in zip(own.shares, sizes, strict=True)]
+        for own in found
+        if own is not None
+    ]
     designs = [None if design is None else design.mean for design in found]
     rows = None if given is None else given.points.reshape(len(paid), manifold.point_size)
     engine = _core.GroupStatistic.moments(rows, moments, budgets, clip)
@@ -243,7 +248,7 @@ def refuse_fine_noise(
     _core.Noise("flat", 1, 0.0, profile_of(share), widest)
 
 
-def flat_mechanism(share: PureDP | GDP) -> type[Mechanism]:
+def flat_mechanism(share: Way) -> type[Mechanism]:
     """The mechanism of a moment: on a line."""
     return choose_mechanism(_LINE, share)
 

@@ -14,9 +14,13 @@ from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
 from curvedp.manifolds import as_manifold
-from curvedp.mechanisms.base import Mechanism
-from curvedp.mechanisms.choice import MECHANISMS, ways_to_meet
-from curvedp.privacy import GDP, PureDP, Release, Unproved
+from curvedp.mechanisms.base import Mechanism, Way
+from curvedp.mechanisms.calibration import own_epsilon
+from curvedp.mechanisms.choice import MECHANISMS, ways_of_one_draw
+from curvedp.mechanisms.l2 import L2Mechanism
+from curvedp.privacy import ApproxDP, Guarantee, PureDP, Release, Unproved
+from curvedp.privacy.coverage import Coverage
+from curvedp.privacy.l2_noise import L2Noise
 from curvedp.privacy.release import frozen_array, percent
 from curvedp.statistics.shrinkage import error_ratio, shrunk_points
 from curvedp.unit import told_in
@@ -28,10 +32,10 @@ _ROOM = 1e-9
 
 
 @functools.lru_cache(maxsize=1024)
-def _needed_scale(kind: type[Mechanism], ball: Ball, moved: float, way: PureDP | GDP) -> float:
+def _needed_scale(kind: type[Mechanism], ball: Ball, moved: float, way: Way) -> float:
     """Scale of the noise by which a mean that moves so far keeps a guarantee."""
     try:
-        (own,) = ways_to_meet(way, kind)
+        (own,) = ways_of_one_draw(way, kind)
         return kind(ball, moved, own).scale
     except (ExistenceError, TypeError) as error:
         raise ValueError(f"there is no such noise: {error}") from None
@@ -101,6 +105,26 @@ class MeanRelease(Release):
             raise ValueError(
                 f"its noise does not imply {self.calibrated_to}: that needs {scale:.6g}"
             )
+
+    @property
+    def losses(self) -> tuple[Guarantee | L2Noise, ...]:
+        """Its privacy losses: of noise exp(-|x|/scale) on flat space its own, and the count's."""
+        kind = next((own for own in MECHANISMS.values() if own.name == self.mechanism), None)
+        way, ball, count = self.calibrated_to, self._ball, self.coverage
+        flat = kind is L2Mechanism or ball.manifold.noise_space[0] == "flat"
+        if kind is None or kind.profile != "laplace" or not flat or self.count is not None:
+            return super().losses
+        if not isinstance(way, PureDP | ApproxDP):
+            return super().losses
+        moved = self.sensitivity + 2 * self.solver_tolerance
+        moved *= ball.frame.lipschitz if kind.in_chart else 1.0
+        noise = L2Noise(
+            moved / self.scale * (1 + _ROOM), ball.manifold.dim, neighbours=way.neighbours
+        )
+        if isinstance(count, Coverage):
+            return noise, count.guarantee
+        whole = own_epsilon(way, noise.dim)  # less in one of many groups, counted together
+        return (noise,) if noise.epsilon >= whole * (1 - _ROOM) else super().losses
 
     @functools.cached_property
     def shrunk(self) -> FloatArray:

@@ -20,7 +20,9 @@ from curvedp._validation import FloatArray, as_positive
 from curvedp.curvature import has_curved_hessian, hessian_diameter
 from curvedp.domain import BOUNDARY_SLACK, Ball
 from curvedp.manifolds import Manifold
-from curvedp.privacy import GDP, Guarantee, PureDP, Release, Unproved
+from curvedp.mechanisms import Way, ways_of_one_draw, ways_to_meet
+from curvedp.mechanisms.calibration import own_epsilon
+from curvedp.privacy import ApproxDP, Guarantee, PureDP, Release, Unproved
 from curvedp.statistics.base_point import BasePoint, GivenPoints
 from curvedp.statistics.call import Call
 from curvedp.statistics.design import design_mean_under, shares_of
@@ -89,9 +91,16 @@ class Moment(Calibrated[Release]):
     def finish(self, drawn: DrawnMoments) -> FloatArray:
         """The released values, from the noisy moments and base points: post-processing."""
 
-    def shares(self, way: PureDP | GDP) -> tuple[PureDP | GDP, ...]:
+    def ways(self, call: Call) -> tuple[Way, ...]:
+        every = ways_to_meet if self.mean is None else ways_of_one_draw
+        return every(call.guarantee)
+
+    def shares(self, way: Way) -> tuple[Way, ...]:
         """Shares of the mean, where one is released, and of the moment."""
-        return (way,) if self.mean is not None else shares_of(way, self.weights)
+        if self.mean is not None:
+            return (way,)
+        assert not isinstance(way, ApproxDP)  # see `ways`
+        return shares_of(way, self.weights)
 
     def promise(self, call: Call) -> Guarantee:
         mean = self.mean
@@ -107,27 +116,28 @@ class Moment(Calibrated[Release]):
     def mechanism_of(self, design: MomentDesign) -> str:
         return flat_mechanism(design.shares[-1]).name
 
-    def share(self, way: PureDP | GDP) -> PureDP | GDP:
+    def share(self, way: Way) -> Way:
         return self.shares(way)[0]
 
     def is_exact(self, call: Call) -> bool:
         return True
 
-    def design_under(self, call: Call, way: PureDP | GDP, ball: Ball, n: int) -> MomentDesign:
+    def design_under(self, call: Call, way: Way, ball: Ball, n: int) -> MomentDesign:
         shares, unit = self.shares(way), call.records_per_unit
-        refuse_fine_noise(ball, n, unit, shares[-1], 4, self.max_dist)
+        own = shares[-1]
+        if isinstance(own, ApproxDP):  # the finest of all its noise
+            own = PureDP(own_epsilon(own, self.core(ball.manifold).size(ball.manifold.dim)))
+        refuse_fine_noise(ball, n, unit, own, 4, self.max_dist)
         mean = None if self.mean is not None else design_mean_under(ball, n, shares[0], unit, None)
         return MomentDesign(ball, mean, way, shares[-1:])
 
-    def noise(
-        self, call: Call, share: PureDP | GDP, ball: Ball, n: int, max_dist: float
-    ) -> MomentNoise:
+    def noise(self, call: Call, share: Way, ball: Ball, n: int, max_dist: float) -> MomentNoise:
         """The noise where logarithms are at most `max_dist` long.
 
         Parameters
         ----------
         call : Call
-        share : PureDP or GDP
+        share : PureDP, GDP or ApproxDP
             Of the moment.
         ball : Ball
         n : int
@@ -314,7 +324,7 @@ class MeanHessian(_MatrixMoment):
                 "records: there is nothing to release"
             )
 
-    def design_under(self, call: Call, way: PureDP | GDP, ball: Ball, n: int) -> MomentDesign:
+    def design_under(self, call: Call, way: Way, ball: Ball, n: int) -> MomentDesign:
         check_hessian(ball, self.max_dist)
         return super().design_under(call, way, ball, n)
 

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from curvedp import _core
 from curvedp._validation import FloatArray
 from curvedp.manifolds import as_manifold
-from curvedp.privacy import GDP, Guarantee, PureDP, Unproved
+from curvedp.mechanisms import Way
+from curvedp.privacy import Guarantee, Unproved
 from curvedp.privacy.coverage import Coverage, GroupCoverage
 from curvedp.privacy.provenance import Provenance
 from curvedp.statistics.base_point import GivenPoints
@@ -363,7 +364,7 @@ class Paid:
     def part(
         self,
         statistic: Statistic[Any],
-        shares: Sequence[tuple[str, PureDP | GDP] | None],
+        shares: Sequence[tuple[str, Way] | None],
         **fields: Any,
     ) -> Releases[Any]:
         """Releases that others rest on.
@@ -382,7 +383,7 @@ class Paid:
             common["guarantee"] = guarantees.pop()
         return self.releases(**(common | fields))
 
-    def law_of_share(self, mechanism: str, share: PureDP | GDP) -> NoiseLaw:
+    def law_of_share(self, mechanism: str, share: Way) -> NoiseLaw:
         """The noise of a release that is calibrated to a share of the guarantee."""
         promised = self.promise(share)
         return NoiseLaw(mechanism, None if isinstance(promised, Unproved) else share, promised)

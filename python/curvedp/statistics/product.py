@@ -19,7 +19,8 @@ import numpy as np
 from curvedp.domain import Ball, ProductBall
 from curvedp.errors import ExistenceError
 from curvedp.manifolds import Product
-from curvedp.privacy import GDP, PureDP, Release
+from curvedp.mechanisms import Way, ways_to_meet
+from curvedp.privacy import GDP, ApproxDP, Release
 from curvedp.statistics.call import Call, Report
 from curvedp.statistics.releases import NoiseLaw, Releases, release_fields
 from curvedp.statistics.statistic import Calibrated
@@ -42,8 +43,8 @@ class FactorDesigns:
         The design of each factor.
     """
 
-    way: PureDP | GDP
-    shares: tuple[PureDP | GDP, ...]
+    way: Way
+    shares: tuple[Way, ...]
     designs: tuple[Any, ...]
 
 
@@ -77,8 +78,9 @@ class OfFactors(Calibrated[Release]):
     def options(self) -> dict[str, Any]:
         return self.of_factor.options()
 
-    def ways(self, call: Call) -> tuple[PureDP | GDP, ...]:
-        return self.of_factor.ways(call)
+    def ways(self, call: Call) -> tuple[Way, ...]:
+        kept = tuple(way for way in self.of_factor.ways(call) if not isinstance(way, ApproxDP))
+        return kept or ways_to_meet(call.guarantee, getattr(self.of_factor, "mechanism", None))
 
     def check(self, call: Call) -> None:
         for i in range(len(_space(call).factors)):
@@ -90,14 +92,14 @@ class OfFactors(Calibrated[Release]):
     def is_exact(self, call: Call) -> bool:
         return self.of_factor.is_exact(call)
 
-    def share(self, way: PureDP | GDP) -> PureDP | GDP:
+    def share(self, way: Way) -> Way:
         return way
 
-    def design_under(self, call: Call, way: PureDP | GDP, ball: Ball, n: int) -> FactorDesigns:
+    def design_under(self, call: Call, way: Way, ball: Ball, n: int) -> FactorDesigns:
         assert isinstance(ball, ProductBall)
         factors = ball.factors
 
-        def designs(shares: Sequence[PureDP | GDP]) -> FactorDesigns:
+        def designs(shares: Sequence[Way]) -> FactorDesigns:
             own = [
                 self.of_factor.design_under(call, share, factor, n)
                 for share, factor in zip(shares, factors, strict=True)

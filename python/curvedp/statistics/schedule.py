@@ -17,7 +17,6 @@ from curvedp.domain import Ball, check_ball
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms import Mechanism, bounded_range_epsilon, ways_to_meet
 from curvedp.mechanisms.rank_exponential import rank_scale
-from curvedp.mechanisms.tangent_gaussian import TangentGaussian
 from curvedp.privacy import GDP, Guarantee, PureDP
 from curvedp.statistics.design import Design, design_mean_under, least_error
 
@@ -260,7 +259,7 @@ def radius_laws(ball: Ball, schedule: Schedule, records_per_unit: int) -> list[R
 
 def is_stretched(design: Design) -> bool:
     """True if the noise's scale counts the Lipschitz constant of the chart at the centre."""
-    return isinstance(design.mechanism, TangentGaussian)
+    return design.mechanism.stretched
 
 
 def steepness(ball: Ball, stretched: bool, radius: float) -> float:

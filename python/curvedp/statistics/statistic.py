@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from curvedp._validation import FloatArray
 from curvedp.domain import NOT_ON_PRODUCTS, Ball
 from curvedp.errors import ExistenceError
-from curvedp.mechanisms import ways_to_meet
-from curvedp.privacy import GDP, Guarantee, PureDP, Release
+from curvedp.mechanisms import Way, ways_to_meet
+from curvedp.privacy import Guarantee, Release
 from curvedp.privacy.base import Neighbours
 from curvedp.statistics.design import least_error
 from curvedp.statistics.grouping import Offsets
@@ -82,7 +82,7 @@ class Statistic(abc.ABC, Generic[Result]):
         """
         return self
 
-    def ways(self, call: Call) -> tuple[PureDP | GDP, ...]:
+    def ways(self, call: Call) -> tuple[Way, ...]:
         """Guarantees that its noise may be calibrated to, each of which implies the call's."""
         return ways_to_meet(call.guarantee, getattr(self, "mechanism", None))
 
@@ -90,8 +90,8 @@ class Statistic(abc.ABC, Generic[Result]):
     def mechanism_of(self, design: Any) -> str:
         """Name of the mechanism of a release of that design."""
 
-    def way_of(self, design: Any) -> PureDP | GDP | None:
-        """Guarantee that the noise of such a release is calibrated to, pure or Gaussian."""
+    def way_of(self, design: Any) -> Way | None:
+        """Guarantee that the noise of such a release is calibrated to."""
         return None
 
     @abc.abstractmethod
@@ -365,27 +365,28 @@ class Statistic(abc.ABC, Generic[Result]):
 
 
 class Calibrated(Statistic[Result]):
-    """A statistic whose noise is pure or Gaussian, whichever has the smaller expected error."""
+    """A statistic whose noise is calibrated in the way that has the least expected error."""
 
     @abc.abstractmethod
-    def design_under(self, call: Call, way: PureDP | GDP, ball: Ball, n: int) -> Any:
+    def design_under(self, call: Call, way: Any, ball: Ball, n: int) -> Any:
         """As `design`, with noise calibrated to `way`, which the design holds as an attribute.
 
         Parameters
         ----------
         call : Call
-        way : PureDP or GDP
+        way : PureDP, GDP or ApproxDP
             One of `ways`.
         ball : Ball
         n : int
         """
 
-    def share(self, way: PureDP | GDP) -> PureDP | GDP:
+    def share(self, way: Any) -> Way:
         """The share of `way` that `design_under` may find too small."""
-        return way
+        own: Way = way
+        return own
 
     def design(self, call: Call, ball: Ball, n: int) -> Any:
-        def design_under(way: PureDP | GDP) -> Any:
+        def design_under(way: Way) -> Any:
             try:
                 return self.design_under(call, way, ball, n)
             except ExistenceError as error:
@@ -396,8 +397,8 @@ class Calibrated(Statistic[Result]):
 
         return least_error(self.ways(call), design_under, error)
 
-    def way_of(self, design: Any) -> PureDP | GDP | None:
-        way: PureDP | GDP = design.way
+    def way_of(self, design: Any) -> Way | None:
+        way: Way = design.way
         return way
 
     def check(self, call: Call) -> None:
