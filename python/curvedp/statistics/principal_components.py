@@ -21,6 +21,7 @@ from curvedp._guard import quiet
 from curvedp._hints import hinting
 from curvedp._validation import FloatArray, as_count, as_positive
 from curvedp.domain import Ball
+from curvedp.mechanisms import ways_to_meet
 from curvedp.mechanisms.calibration import unit_error
 from curvedp.mechanisms.directions import Directions, shortened
 from curvedp.mechanisms.vector_noise import VectorNoise
@@ -116,7 +117,7 @@ class PrincipalComponents(Calibrated[Release]):
             object.__setattr__(self, "max_dist", as_positive(self.max_dist, "max_dist"))
 
     def ways(self, call: Call) -> tuple[PureDP | GDP, ...]:
-        dim, own = call.manifold.dim, super().ways(call)
+        dim, own = call.manifold.dim, ways_to_meet(call.guarantee)
         return (max(own, key=lambda way: Directions(self.n_components, dim, n=1, way=way).rate),)
 
     def check(self, call: Call) -> None:
