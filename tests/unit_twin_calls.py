@@ -162,7 +162,7 @@ def _direction_of_persons(data: Data, folder: Path) -> Any:
     return dict(found), spent
 
 
-_OF_DIRECTIONS = "directions.mean_direction"
+_OF_DIRECTIONS = "directions.release.mean_direction"
 add("mean_direction", _direction, _OF_DIRECTIONS, scales_are_drawn=True)
 add(
     "mean_direction of persons",
@@ -220,6 +220,20 @@ add(
     _two_samples_of_persons,
     "statistics.release.release",
     by_unit=True,
+)
+
+
+add(
+    "release of a regression",
+    lambda data, folder: _paid(
+        cdp.release,
+        cdp.GeodesicLine(x_range=(0.0, 5.0)),
+        *(data.rows, BALL),
+        guarantee=GDP,
+        covariate=data.y,
+    ),
+    "statistics.release.release",
+    scales_are_drawn=True,
 )
 
 
@@ -587,6 +601,14 @@ add(
     kinds=ARRAYS,
 )
 add(
+    "fill_landmarks",
+    lambda data, folder: (
+        LANDMARKS.to_points(descriptors.fill_landmarks(_shapes(data, 6), TEMPLATE)).shape
+    ),
+    "descriptors.missing_landmarks.fill_landmarks",
+    kinds=ARRAYS,
+)
+add(
     "ElasticCurves",
     lambda data, folder: _there_and_back(CURVES.to_points, CURVES.to_curves, _shapes(data, 8)),
     "descriptors.curves.ElasticCurves.to_points",
@@ -663,7 +685,6 @@ def _products(data: Data, folder: Path) -> Any:
 add(
     "products",
     _products,
-    "manifolds.product.Product.as_points",
     "manifolds.product.Product.split",
     "domain.ProductBall.contains",
     "domain.ProductBall.project",

@@ -117,9 +117,9 @@ def test_an_order_of_labels_that_follows_the_rows_is_found(monkeypatch, tmp_path
 
 
 def test_a_function_without_its_guard_is_found(monkeypatch, tmp_path) -> None:
-    guarded = cdp.two_sample_test
-    monkeypatch.setattr(cdp, "two_sample_test", guarded.__wrapped__)
-    one, two = both(CALLS["two_sample_test, Gaussian noise"], "array", tmp_path)
+    guarded = cdp.release
+    monkeypatch.setattr(cdp, "release", guarded.__wrapped__)
+    one, two = both(CALLS["release of a regression"], "array", tmp_path)
     assert one[0] != two[0]
     assert two[0][0] == "FloatingPointError"
 

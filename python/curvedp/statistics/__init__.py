@@ -17,7 +17,8 @@ from curvedp.statistics.frechet_mean import Mean, expected_error, frechet_mean, 
 from curvedp.statistics.geometric_median import GeometricMedian, geometric_median
 from curvedp.statistics.interval import VarianceInterval
 from curvedp.statistics.k_sample_power import k_sample_power
-from curvedp.statistics.k_samples import KSampleRelease, KSampleTest, k_sample_test
+from curvedp.statistics.k_sample_release import KSampleRelease
+from curvedp.statistics.k_samples import KSampleTest, k_sample_test
 from curvedp.statistics.kmeans import KMeans, KMeansRelease, k_means
 from curvedp.statistics.kng_mean import KNGMean, kng_mean
 from curvedp.statistics.located_mean import LocatedMean, LocatedMeanRelease
@@ -97,3 +98,7 @@ __all__ = [
     "two_sample_test",
     "variance_interval",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -370,7 +370,7 @@ def _too_small(failed: list[tuple[int, ExistenceError]]) -> ExistenceError:
     if error.smallest_epsilon is not None or error.smallest_n is not None:
         message = (
             f"groups of up to {largest} records are too small for this guarantee. {error.message} "
-            "Groups that are too small can be skipped."
+            "Groups that are too small can be skipped: skip_small=True, or --skip-small."
         )
     return ExistenceError(
         message,

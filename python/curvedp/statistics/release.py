@@ -9,7 +9,7 @@ from typing import Any, Unpack, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from curvedp._guard import warn_of_paid
+from curvedp._guard import quiet, warn_of_paid
 from curvedp._validation import FloatArray, as_count
 from curvedp.domain import Ball, WholeSpace
 from curvedp.errors import LedgerError
@@ -41,6 +41,7 @@ from curvedp.statistics.statistic import Result, Statistic
 from curvedp.statistics.unknown_n import release_counted
 
 
+@quiet
 def release(
     statistic: Statistic[Result],
     records: ArrayLike,

@@ -1,4 +1,4 @@
-//! Enclosures against arithmetic with 2,500 correctly rounded bits.
+//! Enclosures against arithmetic with up to 2,500 correctly rounded bits.
 
 use super::entries::{Complex, Entry};
 use super::*;
@@ -34,7 +34,16 @@ fn holds<const N: usize>(x: &Enclosure<N>, exact: &Wide) -> bool {
 }
 
 fn wide(x: f64) -> Wide {
-    Wide::try_from(x).unwrap().with_precision(BITS).value()
+    wide_to(x, BITS)
+}
+
+fn wide_to(x: f64, bits: usize) -> Wide {
+    Wide::try_from(x).unwrap().with_precision(bits).value()
+}
+
+/// Bits beside which N words are few.
+const fn bits_beside(words: usize) -> usize {
+    64 * words + 452
 }
 
 /// A double of a random sign and size.
@@ -48,6 +57,7 @@ fn errors<const N: usize>(values: &[Enclosure<N>]) -> u128 {
 }
 
 fn rational_operations<const N: usize>(count: u32) {
+    let wide = |x| wide_to(x, bits_beside(N));
     let mut stream = Stream::from_key([N as u8; 32], 0);
     for _ in 0..count {
         let (a, b) = (any_double(&mut stream, 20), any_double(&mut stream, 20));
@@ -90,6 +100,7 @@ fn rational_operations_are_enclosed() {
 }
 
 fn functions<const N: usize>(count: u32) {
+    let wide = |x| wide_to(x, bits_beside(N));
     let mut stream = Stream::from_key([N as u8; 32], 1);
     for _ in 0..count {
         let a = any_double(&mut stream, 50).clamp(-700.0, 40.0);

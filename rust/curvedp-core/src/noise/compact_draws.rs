@@ -438,6 +438,7 @@ mod tests {
     use super::super::steps::tests::check_all_heights;
     use super::super::{CompactNoise, IsotropicNoise};
     use super::*;
+    use crate::exact::try_decide;
     use crate::manifold::{Grassmann, Manifold, RotationChart, SubspaceChart};
     use crate::roots::Space;
     use crate::rows::Rows;
@@ -545,12 +546,13 @@ mod tests {
                 }
                 let stream = &stream;
                 let proposal = Proposed { noise, length, direction, height, stream };
+                let (least, grid) = (Effort::Least, -20);
                 let is_decided = if is_subspace {
-                    Subspace { proposal, k, basis, base, grid: -20 }.ask::<32>().is_ok()
+                    try_decide(&Subspace { proposal, k, basis, base, grid }, least).is_ok()
                 } else if k == UNITARY {
-                    Unitary { proposal, n, base, grid: -20 }.ask::<32>().is_ok()
+                    try_decide(&Unitary { proposal, n, base, grid }, least).is_ok()
                 } else {
-                    Rotation { proposal, n, base, grid: -20 }.ask::<32>().is_ok()
+                    try_decide(&Rotation { proposal, n, base, grid }, least).is_ok()
                 };
                 assert!(is_decided, "{n} {k} {small}");
             }
