@@ -22,7 +22,7 @@ from curvedp._validation import FloatArray, as_choice, as_count, as_positive
 from curvedp.domain import BOUNDARY_SLACK, Ball
 from curvedp.errors import ExistenceError
 from curvedp.laplacian_bounds import FORMS, as_bandwidth
-from curvedp.mail.iteration import DTYPES, MEMORY_LIMIT, Laplacians, rounding_error
+from curvedp.mail.iteration import DTYPES, MEMORY_LIMIT, Laplacians, rounding_error, weight_error
 from curvedp.mail.noise import kind_of, noisy_embedding
 from curvedp.mechanisms import ways_to_meet
 from curvedp.privacy import GDP, PureDP, Release
@@ -139,10 +139,7 @@ class Embedding(EachGroup[Release]):
             raise ExistenceError(
                 f"an embedding needs at least 2 rows, got n_samples={n}", smallest_n=2
             )
-        # of computed weights: error of half a squared distance, over sigma^2, and own rounding
-        unit = 2.0**-24 if self.dtype == "float32" else 2.0**-53
         of_rows, of_labels = self.bandwidths(ball)
-        spread = (ball.radius / of_rows) ** 2
         delta = sensitivity.mail_iteration(
             n,
             bandwidth=of_rows,
@@ -151,7 +148,7 @@ class Embedding(EachGroup[Release]):
             radius=ball.radius,
             form=self.form,
             records_per_unit=call.records_per_unit,
-            weight_error=(4 * (ball.manifold.dim + 8) * spread + 8) * unit,
+            weight_error=weight_error(ball.manifold.dim, (ball.radius / of_rows) ** 2, self.dtype),
         )
         shares = ways_to_meet(call.guarantee)[0].split([1.0] * self.private_iterations)
         return EmbeddingDesign(shares, delta)

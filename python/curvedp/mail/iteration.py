@@ -122,11 +122,30 @@ class Laplacians:
         return start + 0.5 * (alpha * pushed - pulled)
 
 
+def weight_error(dim: int, spread: float, dtype: str) -> float:
+    """Bound on the relative error of computed weights that are above their floor.
+
+    A product of two rows is a sum of `dim` terms in any order, of at most r^2 in all, in the
+    precision of `dtype`; half the squared distance is a difference of three such numbers.
+
+    Parameters
+    ----------
+    dim : int
+        Entries of a row.
+    spread : float
+        r^2/sigma^2, r the radius of the ball of rows.
+    dtype : {"float64", "float32"}
+    """
+    unit = 2.0**-24 if dtype == "float32" else _U
+    return (4 * (dim + 8) * spread + 8) * unit
+
+
 def rounding_error(n: int, largest_norm: float, alpha: float, label_share: float = 1.0) -> float:
     """Bound on the Frobenius norm of a step's rounding error.
 
     Each row is a weighted mean, a sum of n terms of at most `largest_norm` each, over the sum of
     the weights; `label_share` bounds the ratio of label to kernel degrees in the published form.
+    Derived twice: docs/proofs/privatemail.md, Rounding.
     """
     relative = (8 * n + 2000) * _U * (1 + abs(alpha) * label_share)
     return float(relative * largest_norm * np.sqrt(n))

@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::pairs::{all, for_pairs, place};
-use super::product::{Scalar, add_product, add_transposed_product, outer};
+use super::product::{Scalar, outer};
+use super::strip::{Padded, STRIP, add_products, doubles};
 use crate::error::{Error, filled};
 use crate::parallel::{Interrupt, map};
 use crate::simd::elementary::exp;
@@ -30,17 +31,23 @@ impl<T: Scalar> Points<T> {
         (&self.rows[i * TILE * self.size..end * self.size], &self.half_squares[range])
     }
 
-    /// Weights of the rows of block i (down) and those of block j (across).
-    fn tile(&self, i: usize, j: usize) -> Result<Vec<f64>, Error> {
+    /// Products x.y of the rows of block i (down) and those of block j (across).
+    fn products(&self, i: usize, j: usize) -> Result<Vec<T>, Error> {
         let ((a, half_a), (b, half_b)) = (self.block(i), self.block(j));
         let mut products = filled(T::round(0.0), half_a.len() * half_b.len())?;
         outer(a, b, self.size, &mut products);
-        let mut weights = filled(0.0, products.len())?;
+        Ok(products)
+    }
+
+    /// Weights of the rows of block i from row `from` on, given their products with those of block j.
+    fn weigh(&self, i: usize, j: usize, from: usize, products: &[T], out: &mut [f64]) {
+        let (half_a, half_b) = (&self.block(i).1[from..], self.block(j).1);
+        let size = half_b.len();
         vectorize(
             #[inline(always)]
             || {
-                let rows = products.chunks_exact(half_b.len()).zip(half_a);
-                for (out, (products, &half)) in weights.chunks_exact_mut(half_b.len()).zip(rows) {
+                let rows = products.chunks_exact(size).zip(half_a);
+                for (out, (products, &half)) in out.chunks_exact_mut(size).zip(rows) {
                     for (l, weight) in out.iter_mut().enumerate() {
                         // - |a - b|^2 / 2 = a.b - |a|^2 / 2 - |b|^2 / 2
                         let minus_half_square = (products[l].widen() - half) - half_b[l];
@@ -50,9 +57,21 @@ impl<T: Scalar> Points<T> {
             },
         );
         if i == j {
-            (0..half_a.len()).for_each(|l| weights[l * (half_a.len() + 1)] = 0.0);
+            out.chunks_exact_mut(size).enumerate().for_each(|(row, out)| out[from + row] = 0.0);
         }
-        Ok(weights)
+    }
+
+    /// Weights of the rows of block i (down) and those of block j (across), rounded to be stored.
+    fn tile(&self, i: usize, j: usize) -> Result<Vec<T>, Error> {
+        let mut tile = self.products(i, j)?;
+        let size = self.block(j).1.len();
+        let mut scratch = filled(0.0, STRIP * size)?;
+        for (number, strip) in tile.chunks_mut(STRIP * size).enumerate() {
+            let weights = &mut scratch[..strip.len()];
+            self.weigh(i, j, number * STRIP, strip, weights);
+            strip.iter_mut().zip(weights).for_each(|(own, weight)| *own = T::round(*weight));
+        }
+        Ok(tile)
     }
 }
 
@@ -88,7 +107,10 @@ impl<T: Scalar> GaussianKernel<T> {
         interrupt: Interrupt,
     ) -> Result<Self, Error> {
         let count = rows.len() / size;
-        let rows = converted(rows, T::round)?;
+        // the power of two below the bandwidth, in units of which no square that counts leaves the range of T
+        let unit = f64::from_bits(bandwidth.to_bits() & f64::INFINITY.to_bits());
+        let (per_unit, bandwidth) = (1.0 / unit, bandwidth / unit);
+        let rows = converted(rows, |x| T::round(x * per_unit))?;
         let half = |row: &[T]| 0.5 * row.iter().map(|x| x.widen() * x.widen()).sum::<f64>();
         let half_squares = rows.chunks_exact(size).map(half).collect();
         let rate = 1.0 / (bandwidth * bandwidth);
@@ -96,10 +118,7 @@ impl<T: Scalar> GaussianKernel<T> {
         let points = Points { rows, size, half_squares, rate, floor: T::round_up(floor) };
         let pairs = all(count.div_ceil(TILE));
         let weights = if Self::size_of_tiles(count) <= memory_limit {
-            let tiles = map(pairs.len(), interrupt, |k| {
-                let (i, j) = pairs[k];
-                converted(&points.tile(i, j)?, T::round)
-            })?;
+            let tiles = map(pairs.len(), interrupt, |k| points.tile(pairs[k].0, pairs[k].1))?;
             Weights::Kept(tiles.into_iter().collect::<Result<_, _>>()?)
         } else {
             Weights::Streamed(points)
@@ -133,36 +152,53 @@ impl<T: Scalar> GaussianKernel<T> {
         out: &mut [f64],
         interrupt: Interrupt,
     ) -> Result<(), Error> {
-        let blocks = self.count.div_ceil(TILE);
-        let block_of = |i: usize| &z[i * TILE * width..((i + 1) * TILE * width).min(z.len())];
-        out.fill(0.0);
-        let lacks_memory = AtomicBool::new(false);
-        for_pairs(out, TILE * width, interrupt, |i, j, first, second| {
-            let fresh;
-            let kept = match &self.weights {
-                Weights::Streamed(_) => None,
-                Weights::Kept(tiles) => T::as_double(&tiles[place(i, j, blocks)]),
-            };
-            let weights: &[f64] = match kept {
-                Some(tile) => tile,
-                None => {
-                    let found = match &self.weights {
-                        Weights::Streamed(points) => points.tile(i, j),
-                        Weights::Kept(tiles) => converted(&tiles[place(i, j, blocks)], T::widen),
-                    };
-                    let Ok(tile) = found else {
-                        return lacks_memory.store(true, Ordering::Relaxed);
-                    };
-                    fresh = tile;
-                    &fresh
+        let z = Padded::from_rows(z, width)?;
+        let mut sums = Padded::zeros(self.count, width)?;
+        let (stride, lacks_memory) = (z.stride, AtomicBool::new(false));
+        for_pairs(sums.all_mut(), TILE * stride, interrupt, |i, j, first, second| {
+            let done = self.add_tile(i, j, &z, first, second);
+            lacks_memory.fetch_or(done.is_err(), Ordering::Relaxed);
+        })?;
+        sums.copy_to(out);
+        if lacks_memory.into_inner() { Err(Error::Memory) } else { Ok(()) }
+    }
+
+    /// Adds the products of the weights of the rows of blocks i and j, strip by strip.
+    fn add_tile(
+        &self,
+        i: usize,
+        j: usize,
+        z: &Padded,
+        first: &mut [f64],
+        mut second: Option<&mut [f64]>,
+    ) -> Result<(), Error> {
+        let fresh;
+        let (tile, points) = match &self.weights {
+            Weights::Kept(tiles) => (&tiles[place(i, j, self.count.div_ceil(TILE))], None),
+            Weights::Streamed(points) => {
+                fresh = points.products(i, j)?;
+                (&fresh, Some(points))
+            }
+        };
+        let across = z.rows(j * TILE, (j + 1) * TILE);
+        let size = across.len() / z.stride;
+        let mut scratch = filled(0.0, STRIP * size)?;
+        let strips = tile.chunks(STRIP * size).zip(first.chunks_mut(STRIP * z.stride));
+        for (number, (strip, first)) in strips.enumerate() {
+            let weights = match points {
+                None => doubles(strip, &mut scratch),
+                Some(points) => {
+                    let weights = &mut scratch[..strip.len()];
+                    points.weigh(i, j, number * STRIP, strip, weights);
+                    weights
                 }
             };
-            add_product(weights, block_of(j), width, first);
-            if let Some(second) = second {
-                add_transposed_product(weights, block_of(i), width, second);
-            }
-        })?;
-        if lacks_memory.into_inner() { Err(Error::Memory) } else { Ok(()) }
+            let from = i * TILE + number * STRIP;
+            let down = z.rows(from, from + strip.len() / size);
+            let beside = second.as_deref_mut().map(|second| (down, second));
+            add_products(weights, z.stride, across, first, beside);
+        }
+        Ok(())
     }
 }
 
@@ -224,6 +260,21 @@ mod tests {
             let Weights::Kept(tiles) = kernel.weights else { panic!("not kept") };
             let bytes: usize = tiles.iter().map(|tile| 4 * tile.len()).sum();
             assert_eq!(bytes as u64, GaussianKernel::<f32>::size_of_tiles(count));
+        }
+    }
+
+    #[test]
+    fn weights_do_not_depend_on_the_unit_of_length() {
+        let weights = |scale: f64| {
+            let x: Vec<f64> = rows(12, 3).iter().map(|x| scale * x).collect();
+            let kernel =
+                GaussianKernel::<f32>::new(&x, 3, 0.7 * scale, 0.0, u64::MAX, &|| false).unwrap();
+            let Weights::Kept(tiles) = kernel.weights else { panic!("not kept") };
+            tiles.concat()
+        };
+        // squares of such rows are beyond single precision
+        for exponent in [-400, -80, 80, 400] {
+            assert_eq!(weights(1.0), weights(2f64.powi(exponent)));
         }
     }
 

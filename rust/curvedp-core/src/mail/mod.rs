@@ -9,6 +9,7 @@ pub mod kernel;
 pub mod labels;
 mod pairs;
 mod product;
+mod strip;
 
 pub use diameter::diameter;
 pub use kernel::GaussianKernel;

@@ -1,7 +1,6 @@
-//! Matrix products of row-major slices, none of them empty.
+//! The matrix product of row-major slices, none of them empty.
 
 use gemm_common::Parallelism;
-use ndarray::{ArrayView2, ArrayViewMut2};
 
 /// The product of the libraries gemm-f64 and gemm-f32: sizes m, n, k; the result with its strides across and
 /// down and whether it is added to; both factors likewise; their scales; nothing is conjugated; threads.
@@ -90,43 +89,29 @@ impl Scalar for f32 {
     }
 }
 
-/// A row-major matrix of rows of `width` entries.
-fn matrix<T>(entries: &[T], width: usize) -> ArrayView2<'_, T> {
-    ArrayView2::from_shape((entries.len() / width, width), entries).expect("whole rows")
-}
-
-/// The same, to be written.
-fn matrix_mut<T>(entries: &mut [T], width: usize) -> ArrayViewMut2<'_, T> {
-    ArrayViewMut2::from_shape((entries.len() / width, width), entries).expect("whole rows")
-}
-
-/// out = A B, or out += A B.
+/// out = A B^T; A and B have rows of `size` entries, and out has as many rows as A.
 #[allow(unsafe_code)]
-fn multiply<T: Scalar>(a: ArrayView2<T>, b: ArrayView2<T>, mut out: ArrayViewMut2<T>, add: bool) {
-    let ((m, k), n) = (a.dim(), b.ncols());
-    assert!(b.nrows() == k && out.dim() == (m, n), "sizes must agree");
-    let (kept, one) = (T::round(if add { 1.0 } else { 0.0 }), T::round(1.0));
-    let across = |strides: &[isize]| (strides[1], strides[0]);
-    let (out_across, out_down) = across(out.strides());
-    let (a_across, a_down) = across(a.strides());
-    let (b_across, b_down) = across(b.strides());
-    // SAFETY: sizes, strides and entries are those of the views, of which only `out` is written
+pub fn outer<T: Scalar>(a: &[T], b: &[T], size: usize, out: &mut [T]) {
+    let (m, n) = (a.len() / size, b.len() / size);
+    assert!(a.len() == m * size && b.len() == n * size && out.len() == m * n, "sizes must agree");
+    let (zero, one, across) = (T::round(0.0), T::round(1.0), size as isize);
+    // SAFETY: sizes and strides are those of the slices, of which only `out` is written
     unsafe {
         T::gemm()(
             m,
             n,
-            k,
+            size,
             out.as_mut_ptr(),
-            out_across,
-            out_down,
-            add,
+            1,
+            n as isize,
+            false,
             a.as_ptr(),
-            a_across,
-            a_down,
+            1,
+            across,
             b.as_ptr(),
-            b_across,
-            b_down,
-            kept,
+            across,
+            1,
+            zero,
             one,
             false,
             false,
@@ -134,22 +119,4 @@ fn multiply<T: Scalar>(a: ArrayView2<T>, b: ArrayView2<T>, mut out: ArrayViewMut
             Parallelism::None,
         );
     }
-}
-
-/// out = A B^T; A has rows of `size` entries, so has B, and out has as many rows as A.
-pub fn outer<T: Scalar>(a: &[T], b: &[T], size: usize, out: &mut [T]) {
-    let (a, b) = (matrix(a, size), matrix(b, size));
-    multiply(a, b.t(), matrix_mut(out, b.nrows()), false);
-}
-
-/// out += W Z, where W has p rows and Z and out have rows of `width` entries.
-pub fn add_product(w: &[f64], z: &[f64], width: usize, out: &mut [f64]) {
-    let z = matrix(z, width);
-    multiply(matrix(w, z.nrows()), z, matrix_mut(out, width), true);
-}
-
-/// out += W^T Z, where W has as many rows as Z.
-pub fn add_transposed_product(w: &[f64], z: &[f64], width: usize, out: &mut [f64]) {
-    let out = matrix_mut(out, width);
-    multiply(matrix(w, out.nrows()).t(), matrix(z, width), out, true);
 }
