@@ -6,7 +6,8 @@ Means of groups of 20 points on S^2, from Parquet to Parquet, with a ledger and 
 in order or not, in one file or many of the same records. Each way of working runs in a process of
 its own, workers with one thread each and their libraries loaded. It prints the seconds of each of
 several runs, the rate of the best, and the peak of resident memory of the caller and of the largest
-worker. With --profile, where the caller's time goes.
+worker. With --profile, where the caller's time goes; with --steps, of threads, the seconds of each
+step, and of all else (opening, joining, payment and the end).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +68,31 @@ def _cpu(on: Any) -> float:
     return time.process_time() + sum(on.run(time.process_time).values() if on else ())
 
 
-def watch(source: Path, way: str, rounds: int, *, profile: bool) -> None:
+@contextlib.contextmanager
+def _timed(found: dict[str, float]) -> Iterator[None]:
+    """Notes the seconds of each step of a job, by threads of this process."""
+    from curvedp.batch.run import Threads
+
+    each, release = Threads.each, Threads.release
+
+    def timed_each(self: Any, job: Any, step: str, numbers: Any) -> Iterator[Any]:
+        begun = time.perf_counter()
+        yield from each(self, job, step, numbers)
+        found[step] = time.perf_counter() - begun
+
+    def timed_release(self: Any, *arguments: Any) -> None:
+        begun = time.perf_counter()
+        release(self, *arguments)
+        found["release"] = time.perf_counter() - begun
+
+    Threads.each, Threads.release = timed_each, timed_release
+    try:
+        yield
+    finally:
+        Threads.each, Threads.release = each, release
+
+
+def watch(source: Path, way: str, rounds: int, *, profile: bool, steps: bool) -> None:
     """Runs batches one way, and prints their seconds and peaks of memory as JSON."""
     import curvedp as cdp
     import curvedp.batch
@@ -105,6 +131,11 @@ def watch(source: Path, way: str, rounds: int, *, profile: bool) -> None:
         small.mkdir()
         run("small", write(small, 200_000, 8, ordered=False))  # loads libraries
         found["taken"] = [run(f"out{i}", source) for i in range(rounds)]
+        if steps:
+            told: dict[str, float] = {}
+            with _timed(told):
+                told["all"], _ = run("steps", source)
+            print({name: round(own, 3) for name, own in told.items()}, file=sys.stderr)
         if profile:
             profiler = cProfile.Profile()
             profiler.runcall(run, "profiled", source)
@@ -124,12 +155,14 @@ def main() -> None:
     parser.add_argument("--order", nargs="+", choices=["ordered", "shuffled"], default=["ordered"])
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--steps", action="store_true")
     parser.add_argument("--keep", type=Path, help="folder in which the records are kept")
     parser.add_argument("--watch", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.watch:
         source, way = arguments.watch
-        watch(Path(source), way, arguments.rounds, profile=arguments.profile)
+        how = {"profile": arguments.profile, "steps": arguments.steps}
+        watch(Path(source), way, arguments.rounds, **how)
         return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(arguments.keep or name)
@@ -142,7 +175,7 @@ def main() -> None:
 
 def _line(source: Path, way: str, arguments: argparse.Namespace) -> None:
     call = [sys.executable, __file__, "--rounds", str(arguments.rounds)]
-    call += ["--profile"] if arguments.profile else []
+    call += [f"--{name}" for name in ("profile", "steps") if getattr(arguments, name)]
     done = subprocess.run(
         [*call, "--watch", str(source), way], check=True, stdout=subprocess.PIPE, text=True
     )

@@ -111,4 +111,4 @@ def main(times: int) -> None:
 
 
 if __name__ == "__main__":
-    main(20 if "--quick" in sys.argv else 600)
+    main(20 if "--quick" in sys.argv else 400)

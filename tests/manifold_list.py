@@ -40,6 +40,8 @@ class Case:
     curvature_bounds: tuple[float, float]
     #: Of compact spaces of any rank: sensitivities at which Laplace and Gaussian noise is audited.
     audited: tuple[float, float] | None = None
+    #: Radii of balls about their origin in which rounding is measured.
+    rounded: tuple[float, ...] = ()
 
     @cached_property
     def manifold(self) -> Any:
@@ -144,7 +146,7 @@ def _torus(dim: int) -> Case:
     )
 
 
-def _grassmann(n: int, k: int) -> Case:
+def _grassmann(n: int, k: int, *rounded: float) -> Case:
     bound = 0.0 if n == 2 else 1.0
     return Case(
         f"grassmann:{n}:{k}",
@@ -153,10 +155,11 @@ def _grassmann(n: int, k: int) -> Case:
         precise.PreciseGrassmann(),
         (bound, bound) if min(k, n - k) == 1 else (0.0, 2.0),
         (0.3, 0.4),
+        rounded,
     )
 
 
-def _special_orthogonal(n: int) -> Case:
+def _special_orthogonal(n: int, *rounded: float) -> Case:
     return Case(
         f"so:{n}",
         lambda: _library().SpecialOrthogonal(n),
@@ -164,10 +167,11 @@ def _special_orthogonal(n: int) -> Case:
         precise.PreciseSpecialOrthogonal(),
         {2: (0.0, 0.0), 3: (0.25, 0.25)}.get(n, (0.0, 0.5)),
         (0.4, 0.6),
+        rounded,
     )
 
 
-def _unitary(n: int) -> Case:
+def _unitary(n: int, *rounded: float) -> Case:
     return Case(
         f"unitary:{n}",
         lambda: _library().Unitary(n),
@@ -175,6 +179,7 @@ def _unitary(n: int) -> Case:
         precise.PreciseUnitary(),
         (0.0, 0.0 if n == 1 else 0.5),
         (0.3, 0.6),
+        rounded,
     )
 
 
@@ -230,18 +235,18 @@ CASES = [
     _torus(2),
     _torus(5),
     _grassmann(2, 1),
-    _grassmann(3, 1),
-    _grassmann(4, 2),
+    _grassmann(3, 1, 0.7),
+    _grassmann(4, 2, 1e-6, 0.5, 0.77),
     _grassmann(5, 2),
-    _grassmann(7, 4),
+    _grassmann(7, 4, 0.6),
     _special_orthogonal(2),
-    _special_orthogonal(3),
-    _special_orthogonal(4),
-    _special_orthogonal(5),
-    _special_orthogonal(8),
-    _unitary(1),
-    _unitary(2),
-    _unitary(3),
+    _special_orthogonal(3, 1.5),
+    _special_orthogonal(4, 1e-6, 0.7, 1.55),
+    _special_orthogonal(5, 1.2),
+    _special_orthogonal(8, 1.0),
+    _unitary(1, 1.5),
+    _unitary(2, 1e-6, 1.55),
+    _unitary(3, 1.2),
     _unitary(8),
     _spd(1),
     _spd(2),

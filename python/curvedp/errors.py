@@ -27,6 +27,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 class CurvedpError(Exception):
     """Base of every error that is curvedp's own."""
 

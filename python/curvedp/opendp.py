@@ -28,6 +28,10 @@ from curvedp.statistics.frechet_mean import frechet_mean
 __all__ = ["make_frechet_mean", "to_opendp"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def to_opendp(mechanism: Mechanism) -> Any:
     """A mechanism as a measurement of OpenDP; described at `Mechanism.to_opendp`.
 

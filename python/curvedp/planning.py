@@ -50,6 +50,11 @@ from curvedp.unit import Unit, told_in
 
 __all__ = ["Plan", "plan"]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 #: Errors of a regression up to this share of tau are as computed for flat space, within a third.
 _ARRIVES = 0.25
 

@@ -34,6 +34,11 @@ __all__ = [
     "regression_sum_of_norms",
 ]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 _GOLDEN = (math.sqrt(5) - 1) / 2
 #: Weight c of the second coordinate of (a, c (a^2 - a)), a in [0, 1], at which two such points are
 #: still at most 1 apart: c^2 = (1 + w)/(w^2 (1 - w)) at w = (sqrt(5) - 1)/2, the smallest value.

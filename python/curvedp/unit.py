@@ -19,6 +19,10 @@ from curvedp.manifolds import Manifold, Projective, Sphere, Torus
 __all__ = ["Unit", "told_in"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 @dataclass(frozen=True)
 class Unit:
     """A unit, and how long it is in the units of the metric.

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import curvedp as cdp
-from manifold_list import BY_NAME, Case
+from manifold_list import BY_NAME, CASES, Case
 from reference.entered import wide_point
 from reference.precise import DIGITS, Numbers, PreciseProjective, lift
 
@@ -46,32 +46,16 @@ BALLS = [
     ("hpd:2", 20.0),
     ("hpd:3", 1.5),
     ("hpd:3", 9.0),
-    ("grassmann:3:1", 0.7),
-    ("grassmann:4:2", 1e-6),
-    ("grassmann:4:2", 0.5),
-    ("grassmann:4:2", 0.77),
-    ("grassmann:7:4", 0.6),
-    ("so:3", 1.5),
-    ("so:4", 1e-6),
-    ("so:4", 0.7),
-    ("so:4", 1.55),
-    ("so:5", 1.2),
-    ("so:8", 1.0),
-    ("unitary:1", 1.5),
-    ("unitary:2", 1e-6),
-    ("unitary:2", 1.55),
-    ("unitary:3", 1.2),
+    *((case.name, radius) for case in CASES for radius in case.rounded),
 ]
 
 
 def origin(case: Case) -> np.ndarray:
     """A centre at which the frame of a ball is the manifold itself, but for shapes."""
-    if case.name.startswith(("hyperboloid", "hpd")):
+    if case.name.startswith(("hyperboloid", "hpd")) or case.rounded:
         return case.manifold.origin
     if case.name.startswith("spd"):
         return np.eye(case.manifold.m)
-    if case.name.startswith(("grassmann", "so:", "unitary")):
-        return case.manifold.origin
     if case.name.startswith("sphere"):
         return float(case.manifold.radius) * np.eye(case.manifold.dim + 1)[0]
     return case.twin.random_point(np.random.default_rng(3), 0.0)
@@ -88,7 +72,7 @@ def exact_norm(case: Case, points: np.ndarray, base: np.ndarray, *, is_precise: 
     if case.name.startswith("kendall"):
         twin, shape = PreciseProjective(), (-1, 2)
     with mp.workdps(DIGITS):
-        if case.name.startswith(("grassmann", "so:", "unitary")):
+        if case.rounded:
             lifted, *others = (of_chart(case, row) for row in [base, *points])
         else:
             lifted, *others = (lift(row.reshape(shape)) for row in [base, *points])
@@ -98,27 +82,8 @@ def exact_norm(case: Case, points: np.ndarray, base: np.ndarray, *, is_precise: 
 
 def of_chart(case: Case, row: np.ndarray) -> Numbers:
     """The point whose logarithm at the origin has these coordinates."""
-    origin = case.manifold.origin
-    vector = np.zeros(origin.shape)
-    if case.name.startswith("unitary"):
-        return case.precise.exp(of_hermitian(len(origin), lift(row)), lift(origin))
-    if case.name.startswith("so:"):
-        rows, columns = np.tril_indices(len(origin), -1)
-        vector[rows, columns], vector[columns, rows] = row, -row
-    else:
-        vector[origin.shape[1] :] = row.reshape(-1, origin.shape[1])
-    return case.precise.exp(lift(vector), lift(origin))
-
-
-def of_hermitian(n: int, coords: Numbers) -> Numbers:
-    """Parts of i H for the Hermitian matrix H with these coordinates, which are a triangle."""
-    parts, numbers = lift(np.zeros((n, n, 2))), iter(coords)
-    for i in range(n):
-        parts[i, i, 1] = next(numbers)
-        for j in range(i + 1, n):
-            x, y = (next(numbers) / mp.sqrt(2) for _ in range(2))
-            parts[i, j], parts[j, i] = (-y, x), (y, x)
-    return parts
+    origin = lift(case.manifold.origin)
+    return case.precise.exp(case.precise.of_coords(lift(row), origin), origin)
 
 
 def counted(ball: cdp.Ball, n: int) -> float:

@@ -191,6 +191,23 @@ def test_titles_and_numbers_are_in_the_unit():
     assert [text.get_text() for text in clock.ax_.texts] == ["0 hours", "6", "12", "18"]
 
 
+def test_regions_intervals_and_geodesics_are_drawn_in_the_unit():
+    region = cdp.confidence_region(PLACES, EARTH, cdp.GDP(1.0))
+    shown = RegionDisplay.from_regions([region])
+    assert shown.ax_.get_xlabel() == "tangent coordinate 1, km"
+    longest = np.ptp(shown.boundaries_[0], axis=1).max() / 2
+    assert longest <= 1.001 * region.axes()[0][0] / KM < 2 * longest
+    interval = cdp.variance_interval(PLACES, EARTH, cdp.GDP(1.0))
+    row = interval.plot()
+    assert row.ax_.get_xlabel() == "Fréchet variance, km^2"
+    assert row.ax_.lines[0].get_xdata()[0] == pytest.approx(interval.estimate / KM**2)
+    fit = cdp.geodesic_regression(
+        np.linspace(0, 1, 400), PLACES, EARTH, cdp.GDP(2.0), x_range=(0.0, 1.0)
+    )
+    assert re.search(r"velocity over the range at most [\d.]+ km", fit.report())
+    assert any("longitude" in text.get_text() for text in fit.plot().ax_.texts)
+
+
 def test_numbers_stand_on_their_range():
     values = np.random.default_rng(4).normal(40.0, 10.0, 500)
     median = cdp.quantile(values, 0.5, low=0, high=100, guarantee=cdp.PureDP(1.0)).plot()

@@ -492,6 +492,12 @@ class PreciseSPDLogCholesky(PreciseSPDLogEuclidean):
 class PreciseGrassmann:
     """Bases in columns; angles from the eigenvalues of what lies across the base point."""
 
+    def of_coords(self, coords: Numbers, origin: Numbers) -> Numbers:
+        """The tangent vector at the origin with these coordinates."""
+        vector = 0 * origin
+        vector[origin.shape[1] :] = coords.reshape(-1, origin.shape[1])
+        return vector
+
     def on_manifold(self, point: Numbers) -> Numbers:
         return point @ on_spectrum(lambda x: 1 / mp.sqrt(x), point.T @ point)
 
@@ -550,6 +556,12 @@ class PreciseGrassmann:
 class PreciseSpecialOrthogonal(PreciseRotations):
     """Rotation matrices; angles from what their eigenvectors are moved by."""
 
+    def of_coords(self, coords: Numbers, origin: Numbers) -> Numbers:
+        """The skew matrix at the identity with these coordinates."""
+        vector, (rows, columns) = 0 * origin, np.tril_indices(len(origin), -1)
+        vector[rows, columns], vector[columns, rows] = coords, -coords
+        return vector
+
     def turn(self, generator: Numbers) -> Numbers:
         square = generator.T @ generator
         small = mp.mpf(10) ** (-2 * mp.mp.dps)
@@ -602,6 +614,16 @@ class PreciseUnitary:
     def gather(matrix: Numbers) -> Numbers:
         n = len(matrix) // 2
         return np.stack([matrix[:n, :n], matrix[n:, :n]], axis=-1)
+
+    def of_coords(self, coords: Numbers, origin: Numbers) -> Numbers:
+        """i H at the identity, for the Hermitian matrix H with these coordinates, a triangle."""
+        vector, numbers = 0 * origin, iter(coords)
+        for i in range(len(origin)):
+            vector[i, i, 1] = next(numbers)
+            for j in range(i + 1, len(origin)):
+                x, y = (next(numbers) / mp.sqrt(2) for _ in range(2))
+                vector[i, j], vector[j, i] = (-y, x), (y, x)
+        return vector
 
     def norm(self, vector: Numbers, base: Numbers) -> Any:
         return length(vector)

@@ -6,17 +6,20 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.linalg import block_diag
 from scipy.stats import binom, norm
 
 import curvedp as cdp
 from chance import CONFIDENCE
 from curvedp.audit import audit_samples
 from curvedp.errors import ExistenceError
-from curvedp.statistics.k_samples import KSampleDesign, KSampleRelease
+from curvedp.statistics.k_sample_release import KSampleRelease
+from curvedp.statistics.k_samples import KSampleDesign
 from curvedp.statistics.null_law import (
     LEAST_P,
     SHARES,
     p_value_of,
+    projection,
     tail_of_between,
     units_of_values,
 )
@@ -85,7 +88,7 @@ def test_no_neighbour_moves_the_values_further_than_their_sensitivity(dim, sizes
 
 @pytest.mark.parametrize("which", [0, 1, 2])
 def test_each_bound_is_nearly_attained(which: int) -> None:
-    """Of T, V_g and F_g alone: two records at a pole, one of which crosses the ball."""
+    """Of T, M^2 and F alone: two records at a pole, one of which crosses the ball."""
     size, ball = (3, 3), flat(2)
     design = KSampleDesign.of(ball, MU, size, 1)
     pole = np.array([1.0, 0.0])
@@ -96,11 +99,10 @@ def test_each_bound_is_nearly_attained(which: int) -> None:
     other[0] = pole if which else -pole
     there[0] = -pole if which else pole
     moved = np.abs(np.diff([design.values(x, numbers_of(size)) for x in (there, other)], axis=0))[0]
-    place = (0, 1, 3)[which]
     share = SHARES[which]
     bound = design.sensitivity * np.sqrt(share)
-    assert moved[place] <= bound * (1 + 1e-12)
-    assert moved[place] > 0.8 * bound
+    assert moved[which] <= bound * (1 + 1e-12)
+    assert moved[which] > 0.8 * bound
 
 
 def test_a_unit_with_three_records_moves_the_values_three_times_as_far_at_most() -> None:
@@ -169,19 +171,34 @@ def test_rounding_stays_within_its_bound() -> None:
     rng, sizes, dim = np.random.default_rng(0), (7, 12), 3
     ball = flat(dim)
     design = KSampleDesign.of(ball, MU, sizes, 1)
-    of_traces, _ = units_of_values(sizes)
+    units = units_of_values(sizes)
     coords = np.array([0.57, 0.57, 0.57]) + 1e-9 * rng.standard_normal((19, dim))
     found = design.values(coords.copy(), numbers_of(sizes))
-    exact, rows = [], [[Fraction(float(x)) for x in row] for row in coords]
-    means = []
+    rows = [[Fraction(float(x)) for x in row] for row in coords]
+    means, covariances = [], []
     for own in (rows[:7], rows[7:]):
         mean = [sum(row[j] for row in own) / len(own) for j in range(dim)]
         means.append(mean)
-        squares = sum((row[j] - mean[j]) ** 2 for row in own for j in range(dim))
-        exact.append(float(squares / (len(own) - 1)))
+        left = [[x - m for x, m in zip(row, mean, strict=True)] for row in own]
+        covariances.append(
+            [
+                [sum(row[i] * row[j] for row in left) / (len(own) - 1) for j in range(dim)]
+                for i in range(dim)
+            ]
+        )
     apart = sum((a - b) ** 2 for a, b in zip(*means, strict=True)) * 7 * 12 / 19
-    assert abs(found[0] - float(apart) ** 0.5) < design.tolerance / 2
-    assert np.abs(found[1:3] - np.array(exact) / of_traces).max() < design.tolerance / 2
+    shares = (Fraction(12, 19), Fraction(7, 19))
+    square = sum(
+        p * sum(c[j][j] for j in range(dim)) for p, c in zip(shares, covariances, strict=True)
+    )
+    pairs = [(i, j) for i in range(dim) for j in range(dim)]
+    weights = {(0, 0): shares[0] ** 2, (1, 1): shares[1] ** 2, (0, 1): 2 * shares[0] * shares[1]}
+    length = sum(
+        weight * sum(covariances[g][i][j] * covariances[h][i][j] for i, j in pairs)
+        for (g, h), weight in weights.items()
+    )
+    exact = [float(apart) ** 0.5, float(square) / units[0], float(length) ** 0.5 / units[1]]
+    assert np.abs(found - exact).max() < design.tolerance / 2
 
 
 # ------------------------------------------------------------------ level and power
@@ -284,27 +301,23 @@ def test_the_law_is_that_of_normal_means_where_the_noise_is_small(dim: int, coun
     weights = np.sqrt(sizes / sizes.sum())
     errors -= weights[:, None] * np.einsum("g,dgj->dj", weights, errors)[:, None]
     between = np.sqrt(np.sum(errors**2, axis=(1, 2)))
-    traces = np.trace(covariances, axis1=1, axis2=2)
-    norms = np.sqrt(traces**2 / dim + traces**2 / sizes)  # as of samples
+    across = projection(sizes)
+    square = float(np.diag(across) @ np.trace(covariances, axis1=1, axis2=2))
+    products = np.einsum("gij,hij->gh", covariances, covariances)
+    length = float(np.sqrt(np.sum(across**2 * products) + square**2 / sizes.sum()))  # as of samples
+    scales = np.array([1e-3, 1e-4 * square, 1e-4 * square])
     for q in (0.5, 0.9, 0.99):
-        found = tail_of_between(
-            float(np.quantile(between, q)),
-            traces,
-            norms,
-            sizes,
-            (1e-3, 1e-4 * traces, 1e-4 * traces),
-            dim,
-        )
-        assert found == pytest.approx(1 - q, rel=0.2)
+        noisy = np.array([np.quantile(between, q), square, length])
+        assert tail_of_between(noisy, sizes, scales, dim) == pytest.approx(1 - q, rel=0.2)
 
 
 def test_what_is_known_of_the_variance_is_told_from_what_is_not() -> None:
     """A noisier variance never makes a large distance more significant than a known one."""
-    sizes, unit = np.array([50.0, 50.0]), np.full(2, 0.1)
+    sizes = np.array([50.0, 50.0])
 
     def tail(between: float, noise: float) -> float:
-        scales = (0.1, noise * unit, noise * unit)
-        return tail_of_between(between, unit, unit, sizes, scales, 2)
+        scales = np.array([0.1, 0.1 * noise, 0.1 * noise])
+        return tail_of_between(np.array([between, 0.1, 0.1]), sizes, scales, 2)
 
     assert tail(0.9, 1e-3) < tail(0.9, 1.0) < tail(0.9, 5.0)
     values = [tail(x, 0.3) for x in np.linspace(-0.7, 4.0, 40)]
@@ -312,9 +325,9 @@ def test_what_is_known_of_the_variance_is_told_from_what_is_not() -> None:
     assert values[0] == pytest.approx(1.0, abs=1e-6)
     assert tail(1e3, 0.1) == LEAST_P
     # on a line and without any noise: Student's t
-    assert tail_of_between(
-        2 * 0.1**0.5, unit, unit, np.full(2, 900.0), (1e-4, 1e-4 * unit, 1e-4 * unit), 1
-    ) == pytest.approx(2 * norm.sf(2.0), rel=0.03)
+    noisy, scales = np.array([2 * 0.1**0.5, 0.1, 0.1]), np.array([1e-4, 1e-5, 1e-5])
+    found = tail_of_between(noisy, np.full(2, 900.0), scales, 1)
+    assert found == pytest.approx(2 * norm.sf(2.0), rel=0.03)
 
 
 # ------------------------------------------------------------------ the call
@@ -332,13 +345,21 @@ def test_the_release_says_what_was_done_and_is_stored_whole() -> None:
     assert test.sizes == (200, 300, 100)
     assert test.guarantee == test.calibrated_to == cdp.GDP(50.0)
     assert test.scale == pytest.approx((test.sensitivity + 2 * test.solver_tolerance) / 50.0)
-    assert test.variances == pytest.approx([0.04, 0.16, 0.09], abs=0.05)
+    # sum_g (1 - n_g/N) V_g
+    assert test.expected_square == pytest.approx(2 / 3 * 0.04 + 0.5 * 0.16 + 5 / 6 * 0.09, abs=0.05)
+    assert 0.05 < test.norm < test.expected_square
     assert test.rejects == (test.p_value <= 0.05)
     stored = cdp.Release.from_json(test.to_json())
     assert isinstance(stored, KSampleRelease)
     assert stored == test
     assert stored.p_value == test.p_value
     assert f"p = {test.p_value:.4g}" in test.report()
+    assert test.knows_spread
+    assert "conservative" not in test.report()
+    few = np.r_[:20, 480:600]
+    unknown = cdp.k_sample_test(records[few], arm[few], ball, cdp.GDP(0.1), seed=0)
+    assert unknown.knows_spread == (unknown.value[1] > 2 * unknown.scale)
+    assert ("conservative" in unknown.report()) != unknown.knows_spread
 
 
 def test_the_values_are_those_of_the_formula() -> None:
@@ -349,10 +370,16 @@ def test_the_values_are_those_of_the_formula() -> None:
     parts = np.split(coords, np.cumsum(sizes)[:-1])
     between = sum(len(x) * np.sum((x.mean(0) - coords.mean(0)) ** 2) for x in parts)
     covariances = [np.cov(x.T) for x in parts]
-    of_traces, of_norms = units_of_values(sizes)
+    across, units = projection(sizes), units_of_values(sizes)
+    spread = np.kron(across, np.eye(3))
+    whole = spread @ block_diag(*covariances) @ spread
     assert value[0] == pytest.approx(np.sqrt(between))
-    assert value[1:4] * of_traces == pytest.approx([np.trace(c) for c in covariances])
-    assert value[4:] * of_norms == pytest.approx([np.linalg.norm(c) for c in covariances])
+    assert value[1] * units[0] == pytest.approx(np.trace(whole))
+    assert value[2] * units[1] == pytest.approx(np.linalg.norm(whole))
+    # fewer records than dimensions
+    wide = np.hstack([coords, np.zeros((18, 30))])
+    found = KSampleDesign.of(flat(33), MU, sizes, 1).values(wide, numbers_of(sizes))
+    assert found == pytest.approx(value)
 
 
 def test_groups_persons_and_a_secret_as_in_every_release(tmp_path) -> None:

@@ -20,3 +20,7 @@ __all__ = [
     "likelihood_ratio_audit",
     "low_bits",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

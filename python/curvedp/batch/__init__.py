@@ -8,3 +8,7 @@ from curvedp.batch.release import release
 from curvedp.batch.tables import BatchReleases
 
 __all__ = ["BatchReleases", "release"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

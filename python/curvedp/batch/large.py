@@ -85,7 +85,8 @@ class PointsOfFile:
         """`piece_sums` of some rows. For worker processes; `start` begins a piece."""
         check_build(self.build, "the mean began")
         point = np.array(base)  # what a scheduler hands over need not be aligned
-        table = self.source.of(self.source.columns).read(start, stop)
+        with self.source.anew(self.source.columns) as own:
+            table = own.read(start, stop)
         self.source.check_unchanged(start, stop, of="mean", end=_NOT_PAID)
         return self.piece_sums(table, ball_from_dict(self.ball), point)
 

@@ -344,11 +344,18 @@ class Source:
 
     def tables(self, columns: Sequence[str], start: int, stop: int, rows: int) -> Iterator[Any]:
         """The rows from `start` to `stop` in tables of at most `rows`, decoded by this thread."""
+        with self.anew(columns) as own:
+            for begin in range(start, stop, rows):
+                yield own.read(begin, min(begin + rows, stop))
+
+    @contextlib.contextmanager
+    def anew(self, columns: Sequence[str]) -> Iterator[Source]:
+        """The same files, read anew; what was decoded, which refers to itself, goes at the end."""
         own = self.of(columns)
-        while start < stop:
-            table = own.read(start, min(start + rows, stop))
-            yield table
-            start += len(table)
+        try:
+            yield own
+        finally:
+            own.forget()
 
     def batches(self, columns: Sequence[str], rows: int) -> Iterator[Any]:
         """All rows in tables of at most `rows`, some columns only; the next is read meanwhile."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -87,14 +87,16 @@ class Dealt:
 
     # ------------------------------------------------------------------ writing
 
-    def deal(self, start: int, tables: Iterable[Any]) -> list[int]:
+    def deal(self, start: int, tables: Iterator[Any]) -> list[int]:
         """Writes tables of rows, which begin at `start`, a deal each; returns their first rows."""
         found = []
-        for table in tables:
-            keys = key_columns(table, self.by)
-            self._write(start, keys, self.columns.read(table), key_hashes(keys))
+        while (table := next(tables, None)) is not None:
             found.append(start)
             start += len(table)
+            keys, points = key_columns(table, self.by), self.columns.read(table)
+            del table  # memory holds the records once more, sorted
+            self._write(found[-1], keys, points, key_hashes(keys))
+            del keys, points
         return found
 
     def _write(self, deal: int, keys: Any, points: FloatArray, hashes: Hashes) -> None:
@@ -104,7 +106,7 @@ class Dealt:
         order = np.argsort(target, kind="stable")
         rows = np.bincount(target, minlength=self.partitions)
         keys = keys.append_column("hash of all", pa.array(hashes))
-        keys, points = keys.take(pa.array(order)).combine_chunks(), points.take(order, axis=0)
+        keys = keys.take(pa.array(order)).combine_chunks()
         index = np.zeros((4, self.partitions), dtype=np.uint32)
         path, index_path = self._paths(deal)
         with replacing(path) as draft, draft.open("wb") as file:
@@ -112,7 +114,8 @@ class Dealt:
             for number in np.flatnonzero(rows).tolist():
                 begin, end = ends[number] - int(rows[number]), ends[number]
                 [batch] = keys.slice(begin, end - begin).to_batches()
-                written = batch.serialize(), points[begin:end].reshape(-1).view(np.uint8).data
+                own = points.take(order[begin:end], axis=0)
+                written = batch.serialize(), own.reshape(-1).view(np.uint8).data
                 index[:, number] = [*map(len, written), *map(zlib.crc32, written)]
                 file.writelines(written)
         names = ["key_bytes", "point_bytes", "key_checksum", "point_checksum"]
@@ -138,30 +141,31 @@ class Dealt:
             "nothing is spent or drawn again"
         )
 
-    def _parts(self, number: int, *, points: bool) -> Iterator[tuple[Any, Any]]:
-        """Shares of every deal in a partition: keys with hashes, and the bytes of the points."""
-        for deal, index in zip(self.deals, self._indices, strict=True):
-            keys, values, *checksums = index[:, number].tolist()
-            if not keys:
-                continue
-            try:
-                with self._paths(deal)[0].open("rb", buffering=0) as file:
-                    file.seek(int(index[:2, :number].sum(dtype=np.int64)))
-                    found = [file.read(keys), file.read(values) if points else b""]
-            except OSError:
-                raise self._damage() from None
-            if [zlib.crc32(own) for own in found[: 1 + points]] != checksums[: 1 + points]:
-                raise self._damage()
-            yield ipc.read_record_batch(found[0], self._key_schema), found[1]
-
     def _read(self, number: int, *, points: bool = True) -> tuple[Any, Hashes, FloatArray]:
         """Keys, hashes and points of a partition's rows, in the file's order."""
-        parts = list(self._parts(number, points=points))
-        batches = [keys for keys, _ in parts]
+        index = [own[:, number].tolist() for own in self._indices]
+        rows = sum(own[1] for own in index) // (8 * self.columns.width)
+        values = np.empty((rows if points else 0, self.columns.width))
+        room, batches, done = values.reshape(-1).view(np.uint8).data, [], 0
+        for deal, whole, own in zip(self.deals, self._indices, index, strict=True):
+            key_bytes, point_bytes, *checksums = own
+            if not key_bytes:
+                continue
+            part = room[done : done + point_bytes] if points else room
+            done += len(part)
+            try:
+                with self._paths(deal)[0].open("rb", buffering=0) as file:
+                    file.seek(int(whole[:2, :number].sum(dtype=np.int64)))
+                    keys = file.read(key_bytes)
+                    file.readinto(part)
+            except OSError:
+                raise self._damage() from None
+            if zlib.crc32(keys) != checksums[0] or (points and zlib.crc32(part) != checksums[1]):
+                raise self._damage()
+            batches.append(ipc.read_record_batch(keys, self._key_schema))
         table = pa.Table.from_batches(batches, self._key_schema).combine_chunks()
         hashes = table.column(table.num_columns - 1).to_numpy()
-        values = np.frombuffer(bytearray().join([*(own for _, own in parts), bytes(8)]))[:-1]
-        return table.select(range(len(self.by))), hashes, values.reshape(-1, self.columns.width)
+        return table.select(range(len(self.by))), hashes, values
 
     def sizes(self, number: int, units: Memberships | None) -> Counter[int]:
         """Number of groups of each number of records in a partition, or of units if they have

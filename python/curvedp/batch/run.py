@@ -177,7 +177,7 @@ def release_all(job: Job, progress: Report) -> None:
     missing, reading, begun = set(left), _InTurn(), itertools.count()
 
     def released(number: int, place: int, alone: bool) -> tuple[Any, Releases[Any], Weights | None]:
-        with reading.turn(place):
+        with contextlib.nullcontext() if job.layout.partitions else reading.turn(place):
             chunk = job.read(number)
         _core.set_alone(alone and len(chunk.points) < 2 * job.chunk_rows)
         return chunk.keys, *job.release(chunk, tally.of_chunk(number))

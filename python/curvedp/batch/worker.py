@@ -53,9 +53,9 @@ def release_chunk(job: Job, number: int, points: Any = None) -> int:
 
 def _release_stretch(job: Job, number: int) -> int:
     """Releases the chunks of a stretch, which are decoded one after the other."""
-    points = job.source.of(job.points.columns)
     begin, end = job.layout.stretches[number : number + 2]
-    return sum(release_chunk(job, chunk, points) for chunk in range(begin, end))
+    with job.source.anew(job.points.columns) as points:
+        return sum(release_chunk(job, chunk, points) for chunk in range(begin, end))
 
 
 @lru_cache(maxsize=4)

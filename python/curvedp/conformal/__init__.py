@@ -46,3 +46,7 @@ __all__ = [
     "shortest_paths",
     "sigma_error",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -47,6 +47,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 EXAMPLE_FILES = (
     "coastline.npz",
     "earthquakes.csv",

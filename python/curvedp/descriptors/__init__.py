@@ -24,3 +24,7 @@ __all__ = [
     "image_covariance",
     "time_series_covariance",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

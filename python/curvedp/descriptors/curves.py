@@ -92,7 +92,7 @@ class ElasticCurves(Aligned):
     >>> curves = arch + 0.01 * np.random.default_rng(0).standard_normal((200, 1, 2)) * time[:, None]
     >>> points = elastic.to_points(curves)
     >>> points.shape, elastic.manifold
-    ((200, 79), Sphere('sphere:78'))
+    ((200, 79), Sphere(78))
     >>> release = cdp.frechet_mean(points, elastic.ball(0.5), cdp.GDP(1.0))
     >>> elastic.to_curves(release.value).shape
     (41, 2)

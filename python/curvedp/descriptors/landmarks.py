@@ -74,7 +74,7 @@ class AlignedLandmarks(Aligned):
     >>> noise = 0.1 * np.random.default_rng(0).standard_normal((500, 4, 3))
     >>> points = aligned.to_points(tetrahedron + noise)
     >>> points.shape, aligned.manifold
-    ((500, 6), Sphere('sphere:5'))
+    ((500, 6), Sphere(5))
     >>> release = cdp.frechet_mean(points, aligned.ball(0.5), cdp.PureDP(1.0))
     >>> aligned.to_landmarks(release.value).shape
     (4, 3)

@@ -20,3 +20,7 @@ __all__ = [
     "compare_directions",
     "mean_direction",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

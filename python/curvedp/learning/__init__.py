@@ -20,3 +20,7 @@ __all__ = [
     "TangentLogisticRegression",
     "TangentPCA",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

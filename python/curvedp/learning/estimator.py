@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
@@ -35,6 +36,24 @@ from curvedp.statistics.call import CommonOptions, CoverageOption
 _VALUES = ("ball", "guarantee")
 #: What a fit sets before it is paid for, and what it sets of what was paid.
 _OPENED, _PAID = ("_domain", "n_features_in_", "feature_names_in_"), ("release_", "releases_")
+
+
+@contextlib.contextmanager
+def renamed(inner: str, own: str) -> Iterator[None]:
+    """Errors about a parameter by the name that it has here.
+
+    Parameters
+    ----------
+    inner, own : str
+        Of the statistic's parameter, and of the estimator's.
+    """
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        error.args = tuple(
+            said.replace(inner, own) if isinstance(said, str) else said for said in error.args
+        )
+        raise
 
 
 class EstimatorOptions(CommonOptions, total=False):

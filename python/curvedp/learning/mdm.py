@@ -15,7 +15,7 @@ from curvedp._labels import refuse_missing
 from curvedp._validation import FloatArray
 from curvedp.errors import NoiseWarning
 from curvedp.learning._sklearn import ClassifierMixin, check_is_fitted
-from curvedp.learning.estimator import Transformer, all_or_nothing, public_labels
+from curvedp.learning.estimator import Transformer, all_or_nothing, public_labels, renamed
 from curvedp.manifolds import Manifold
 from curvedp.privacy import Guarantee, Release
 from curvedp.privacy.base import adds_or_removes
@@ -127,7 +127,8 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
             **self._options,
         }
         release = adaptive_mean if self.adaptive else frechet_mean
-        found: Releases[Any] = release(records, self._domain, self.guarantee, **options)
+        with renamed("groups_per_unit", "classes_per_unit"):
+            found: Releases[Any] = release(records, self._domain, self.guarantee, **options)
         self.classes_: NDArray[Any] = classes
         self.means_: FloatArray = np.array(found.value)
         named = replace(found, labels=classes.tolist())

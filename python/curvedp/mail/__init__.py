@@ -39,3 +39,7 @@ __all__ = [
     "retrieval_score",
     "spectral_embedding",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

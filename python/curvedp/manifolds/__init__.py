@@ -38,3 +38,7 @@ __all__ = [
     "Unitary",
     "as_manifold",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -138,7 +138,12 @@ class Manifold(ABC):
         return 0.5 * min(self.injectivity_radius, conjugate)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.spec!r})"
+        """A text that makes the space again."""
+        _, size, *parameter = self.spec.split(":")
+        value = "".join(parameter)
+        value = repr(value) if self._keyword == "metric" else value
+        named = f", {self._keyword}={value}" if parameter else ""
+        return f"{type(self).__name__}({size}{named})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Manifold) and self.spec == other.spec

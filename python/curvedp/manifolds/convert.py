@@ -77,7 +77,7 @@ def as_manifold(space: Any, point_shape: tuple[int, ...] | None = None) -> Manif
     Examples
     --------
     >>> as_manifold("spd:3:log-euclidean"), as_manifold("riemann", (3, 3))
-    (SPD('spd:3:log-euclidean'), SPD('spd:3'))
+    (SPD(3, metric='log-euclidean'), SPD(3))
     """
     if isinstance(space, Manifold):
         return space

@@ -152,6 +152,9 @@ class Product(Manifold):
             raise ValueError(f"the parts of {name} must have equal numbers of rows, got {counts}")
         return self.join(parts)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(repr, self.factors))})"
+
     def joint_length(self, lengths: Iterable[Any]) -> Any:
         """The length of a vector whose parts have these lengths.
 
@@ -208,6 +211,9 @@ class RigidMotions(Product):
     @property
     def spec(self) -> str:
         return f"rigid-motions:{self.length!r}"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(length={self.length!r})"
 
     def _numbers(self, value: Any, name: str, reading: Reading = PLAIN) -> FloatArray:
         is_tuple = isinstance(value, tuple)

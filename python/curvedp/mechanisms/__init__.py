@@ -39,3 +39,7 @@ __all__ = [
     "ways_of_one_draw",
     "ways_to_meet",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -21,3 +21,7 @@ __all__ = [
     "mean_hessian",
     "variance_interval",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

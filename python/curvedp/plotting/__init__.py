@@ -30,3 +30,7 @@ __all__ = [
     "fractional_anisotropy",
     "tensor_ellipsoids",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

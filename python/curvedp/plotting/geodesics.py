@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from curvedp._displays import Shown
 from curvedp._validation import as_choice, as_points
 from curvedp.manifolds import SPD, KendallPlanar, Manifold, Sphere
+from curvedp.plotting.earth import draw_ground
 from curvedp.plotting.figures import budget_text, new_figure
 from curvedp.plotting.orthographic import Orthographic
 from curvedp.plotting.regions import NONPRIVATE_COLOUR, PRIVATE_COLOURS
@@ -98,6 +99,8 @@ class GeodesicDisplay(Shown):
         self.manifold: Manifold = self.geodesics[0]._space
         self.x_range = self.geodesics[0].x_range
         self.private = [isinstance(g, GeodesicRelease) for g in geodesics]
+        units = {g.ball_unit for g in geodesics if isinstance(g, GeodesicRelease)}
+        self.unit = units.pop() if len(units) == 1 else None
         self.names = [_name(g) for g in geodesics] if names is None else list(names)
         self.bands = [None] * len(self.geodesics) if bands is None else list(bands)
         for what, given in (("names", self.names), ("bands", self.bands)):
@@ -208,7 +211,7 @@ class GeodesicDisplay(Shown):
         seen = [*paths, *(o for o in outlines if o is not None)]
         if self.points is not None:
             seen.append(self.points.reshape(-1, 3))
-        view.draw_globe(ax, view.extent(np.concatenate(seen) / radius))
+        draw_ground(ax, view, view.extent(np.concatenate(seen) / radius), self.unit)
         if self.points is not None:
             flat = view.project(self.points.reshape(-1, 3) / radius)
             ax.scatter(*flat.T, s=9, color="0.35", linewidths=0, zorder=2)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from curvedp._displays import Shown
 from curvedp.plotting.figures import budget_text, new_figure
 from curvedp.plotting.regions import NONPRIVATE_COLOUR, PRIVATE_COLOURS
@@ -90,18 +92,19 @@ class VarianceIntervalDisplay(Shown):
         if ax is None:
             ax = new_figure(5.6, 1.1 + 0.38 * len(self.intervals)).add_subplot()
         self.ax_, self.figure_ = ax, ax.figure
-        exact = self.nonprivate
+        exact, unit = self.nonprivate, self.intervals[0].ball_unit
+        size = 1.0 if unit is None or unit.length is None else unit.length**2
         if exact is not None:
             band = {"color": NONPRIVATE_COLOUR, "zorder": 0}
-            ax.axvspan(exact.lower, exact.upper, alpha=0.12, linewidth=0, **band)
-            ax.axvline(exact.estimate, linewidth=1.0, label="without privacy", **band)
+            ax.axvspan(exact.lower / size, exact.upper / size, alpha=0.12, linewidth=0, **band)
+            ax.axvline(exact.estimate / size, linewidth=1.0, label="without privacy", **band)
         for row, interval in enumerate(self.intervals):
             colour = NONPRIVATE_COLOUR if interval.guarantee is None else PRIVATE_COLOURS[0]
             ends = [[interval.estimate - interval.lower], [interval.upper - interval.estimate]]
             ax.errorbar(
-                [interval.estimate],
+                [interval.estimate / size],
                 [row],
-                xerr=ends,
+                xerr=np.array(ends) / size,
                 fmt="o",
                 markersize=5,
                 capsize=4,
@@ -109,7 +112,8 @@ class VarianceIntervalDisplay(Shown):
             )
         ax.set_yticks(range(len(self.names)), self.names, fontsize=9)
         ax.set_ylim(len(self.names) - 0.5, -0.5)
-        ax.set_xlabel("Fréchet variance, squared units of the metric", fontsize=9)
+        name = "squared units of the metric" if unit is None or size == 1.0 else f"{unit.name}^2"
+        ax.set_xlabel(f"Fréchet variance, {name}", fontsize=9)
         ax.tick_params(labelsize=8, axis="x")
         if exact is not None:
             ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), fontsize=8, frameon=False)

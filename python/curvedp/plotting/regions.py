@@ -192,12 +192,13 @@ class RegionDisplay(Shown):
 
     def _draw_tangent(self, ax: Any, shown: tuple[int, ...]) -> None:
         k = list(shown)
+        length, unit = _length_of(self.regions[0])
         if self.points is not None:
-            coords = self._tangent(self.points)[..., k].reshape(-1, len(k))
+            coords = self._tangent(self.points)[..., k].reshape(-1, len(k)) / length
             ax.scatter(*coords.T, **_dots(len(coords)), zorder=1)
         for region, name, colour in self._coloured():
-            boundary = np.moveaxis(self._boundary(region, shown), -1, 0)
-            center = self._tangent(region.estimate)[k]
+            boundary = np.moveaxis(self._boundary(region, shown), -1, 0) / length
+            center = self._tangent(region.estimate)[k] / length
             self.boundaries_.append(boundary)
             if len(k) == 2:
                 ax.fill(*boundary, color=colour, alpha=0.12, linewidth=0, zorder=2)
@@ -211,7 +212,7 @@ class RegionDisplay(Shown):
         ax.set_aspect("equal", adjustable="box")
         setters = (ax.set_xlabel, ax.set_ylabel) + ((ax.set_zlabel,) if len(k) == 3 else ())
         for setter, index in zip(setters, k, strict=True):
-            setter(f"tangent coordinate {index + 1}", fontsize=9)
+            setter(f"tangent coordinate {index + 1}{unit}", fontsize=9)
         ax.tick_params(labelsize=8)
         ax.locator_params(nbins=5)
         if len(k) == 3:
@@ -267,6 +268,12 @@ class RegionDisplay(Shown):
             )
         ax.set_aspect("equal", adjustable="box")
         ax.tick_params(labelsize=8)
+
+
+def _length_of(region: ConfidenceRegion) -> tuple[float, str]:
+    """Length of the unit of a region's ball, and its name after a comma."""
+    unit = region.ball_unit
+    return (1.0, "") if unit is None or unit.length is None else (unit.length, f", {unit.name}")
 
 
 def _name(region: ConfidenceRegion) -> str:

@@ -45,3 +45,7 @@ __all__ = [
     "compose_mixed",
     "to_dp_event",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -34,3 +34,7 @@ __all__ = [
     "sensitivity",
     "variance_interval",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

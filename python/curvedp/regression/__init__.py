@@ -24,3 +24,7 @@ __all__ = [
     "trend_power",
     "trend_test",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

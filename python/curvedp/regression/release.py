@@ -28,6 +28,7 @@ from curvedp.regression.wald import (
 )
 from curvedp.regression.whitening import CovariateLaw, StepMetric, solved
 from curvedp.statistics.quantiles import mixed_quantile
+from curvedp.unit import told_in
 
 #: Below it the bound of tails that bands rest on does not hold.
 _LEAST_LEVEL = 0.8
@@ -413,17 +414,19 @@ class GeodesicRelease(Release):
     def _error(self) -> str:
         if self.expected_error is None:
             return "not known"
-        fit = f"{self.expected_error:.6g} (from the fit of the records, by noise)"
+        told = told_in(self.ball_unit)
+        fit = f"{told(self.expected_error)} (from the fit of the records, by noise)"
         if math.isnan(self.prediction_error):
             return fit
-        return f"{fit}; of a prediction {self.prediction_error:.3g} (noise and sampling)"
+        return f"{fit}; of a prediction {told(self.prediction_error, 3)} (noise and sampling)"
 
     def _notes(self) -> list[str]:
         ranges = ", ".join(f"[{low:.6g}, {high:.6g}]" for low, high in pairs_of(self.x_range))
-        clipped = "" if self.tau is None else f", residuals to {self.tau:.6g}"
+        told = told_in(self.ball_unit)
+        clipped = "" if self.tau is None else f", residuals to {told(self.tau)}"
         return [
             f"covariate clipped to {ranges}{clipped}",
-            f"velocity over the range at most {self.v_max:.6g}",
+            f"velocity over the range at most {told(self.v_max)}",
             f"row 0 of the value: the point at x = {self._at()}; row 1, and further ones of "
             "several covariates: the velocity there over the range",
             *self._spread(),

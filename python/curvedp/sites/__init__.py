@@ -14,3 +14,7 @@ from curvedp.sites.simulation import simulate
 from curvedp.sites.site import SiteMean
 
 __all__ = ["Agreement", "ServerMean", "SiteMean", "SitesMeanRelease", "simulate"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

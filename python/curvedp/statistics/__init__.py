@@ -17,13 +17,15 @@ from curvedp.statistics.frechet_mean import Mean, expected_error, frechet_mean, 
 from curvedp.statistics.geometric_median import GeometricMedian, geometric_median
 from curvedp.statistics.interval import VarianceInterval
 from curvedp.statistics.k_sample_power import k_sample_power
-from curvedp.statistics.k_samples import KSampleRelease, KSampleTest, k_sample_test
+from curvedp.statistics.k_sample_release import KSampleRelease
+from curvedp.statistics.k_samples import KSampleTest, k_sample_test
 from curvedp.statistics.kmeans import KMeans, KMeansRelease, k_means
 from curvedp.statistics.kng_mean import KNGMean, kng_mean
 from curvedp.statistics.located_mean import LocatedMean, LocatedMeanRelease
 from curvedp.statistics.logistic import LogisticRelease, TangentLogistic, tangent_logistic
 from curvedp.statistics.mean_release import MeanRelease
 from curvedp.statistics.moments import FourthMoment, LogCovariance, MeanHessian
+from curvedp.statistics.principal_components import PrincipalComponents, principal_components
 from curvedp.statistics.quantile import Quantile, QuantileRelease, quantile
 from curvedp.statistics.region import ConfidenceRegion
 from curvedp.statistics.release import release
@@ -60,6 +62,7 @@ __all__ = [
     "MeanComparison",
     "MeanHessian",
     "MeanRelease",
+    "PrincipalComponents",
     "Quantile",
     "QuantileRelease",
     "Region",
@@ -88,6 +91,7 @@ __all__ = [
     "kng_mean",
     "log_covariance",
     "mean_hessian",
+    "principal_components",
     "quantile",
     "release",
     "required_n",
@@ -97,3 +101,7 @@ __all__ = [
     "two_sample_test",
     "variance_interval",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,12 +1,13 @@
 """A private test of k samples for equal means, in spite of unequal sizes and spreads.
 
     records -> projection on the public ball -> chart coordinates at its centre, |u| <= r
-            -> T = sqrt(sum_g n_g |mean_g - mean|^2), and of each sample the trace V_g and the
-               Frobenius norm F_g of its covariance
+            -> T = sqrt(sum_g n_g |mean_g - mean|^2), and what its square is on the average, and how
+               it varies, where the means are equal: M^2 and F, by the samples' covariances
             -> all with noise of one scale -> p-value
 
 Only the numbers with noise are looked at for the p-value: it costs nothing more. The noise has
-1 + 2k dimensions, whatever the records' is. Proof: docs/proofs/k-samples.md.
+three dimensions, whatever the records' is and however many samples there are. Proof:
+docs/proofs/k-samples.md.
 """
 
 from __future__ import annotations
@@ -25,17 +26,18 @@ from curvedp._labels import as_labels, ordered_codes
 from curvedp._validation import FloatArray, as_probability
 from curvedp.domain import BOUNDARY_SLACK, Ball
 from curvedp.errors import ExistenceError
-from curvedp.manifolds import Euclidean, as_manifold
+from curvedp.manifolds import Euclidean
 from curvedp.mechanisms import choose_mechanism
 from curvedp.mechanisms.base import Mechanism
 from curvedp.mechanisms.calibration import calibrated_scale, unit_error
-from curvedp.privacy import GDP, Guarantee, PureDP, Release
+from curvedp.privacy import GDP, Guarantee, PureDP
 from curvedp.privacy.base import adds_or_removes
 from curvedp.statistics.call import Call, CallOptions
 from curvedp.statistics.confidence_region import gaussian_way
 from curvedp.statistics.group import EachGroup, Group
 from curvedp.statistics.grouping import GroupsLike, Offsets
-from curvedp.statistics.null_law import SHARES, p_value_of, units_of_values
+from curvedp.statistics.k_sample_release import KSampleRelease
+from curvedp.statistics.null_law import SHARES, projection, units_of_values
 from curvedp.statistics.permutation import chart_coords, check_radius
 from curvedp.statistics.release import release
 from curvedp.statistics.releases import Releases
@@ -48,88 +50,6 @@ from curvedp.statistics.samples import (
 
 _LONGEST = 40.0
 _U = 2.0**-53
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class KSampleRelease(Release):
-    """The outcome of `k_sample_test`.
-
-    Attributes
-    ----------
-    value : ndarray, shape (1 + 2k,)
-        `between`, then `variances` and `frobenius` in units in which the noise of all has one
-        scale.
-    sizes : tuple of int
-        Records of each sample.
-    level : float
-        Largest p-value at which the test rejects.
-
-    Examples
-    --------
-    >>> import numpy as np, curvedp as cdp
-    >>> ball = cdp.Ball("euclidean:2", center=[0.0, 0.0], radius=1.0)
-    >>> x = 0.2 * np.random.default_rng(0).standard_normal((900, 2))
-    >>> arm = np.repeat(["a", "b", "c"], 300)
-    >>> x[arm == "c", 0] += 0.3
-    >>> test = cdp.k_sample_test(x, arm, ball, cdp.GDP(mu=1.0))
-    >>> test.sizes, test.rejects, test.variances.shape
-    ((300, 300, 300), True, (3,))
-    """
-
-    sizes: tuple[int, ...]
-    level: float
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "sizes", tuple(int(size) for size in self.sizes))
-        if len(self.sizes) < 2 or self.value.shape != (1 + 2 * len(self.sizes),):
-            raise ValueError("a test of k samples has k sizes, k >= 2, and 1 + 2k values")
-
-    @property
-    def between(self) -> float:
-        """sqrt(sum_g n_g |mean_g - mean|^2), with noise."""
-        return float(self.value[0])
-
-    @property
-    def variances(self) -> FloatArray:
-        """Trace of each sample's covariance, with noise: mean squared distance from its mean."""
-        return self._in_units(0)
-
-    @property
-    def frobenius(self) -> FloatArray:
-        """Frobenius norm of each sample's covariance, with noise."""
-        return self._in_units(1)
-
-    def _in_units(self, which: int) -> FloatArray:
-        units = self.ball_radius * units_of_values(self.sizes)[which]
-        return units * np.split(self.value[1:], 2)[which]
-
-    @property
-    def p_value(self) -> float:
-        """Probability of a larger `between` where all populations have one mean, at least 1e-9.
-
-        Computed from released numbers alone. For large n: docs/proofs/k-samples.md has the measured
-        level at n from 20.
-        """
-        radius, dim = self.ball_radius, as_manifold(self.manifold).dim
-        return p_value_of(self.value / radius, self.sizes, self.scale / radius, dim)
-
-    @property
-    def rejects(self) -> bool:
-        """True if `p_value` is at most `level`: the means differ."""
-        return self.p_value <= self.level
-
-    def _notes(self) -> list[str]:
-        p_value = self.p_value
-        told = "differ" if p_value <= self.level else "were not told apart"
-        sizes = ", ".join(map(str, self.sizes))
-        return [
-            f"the means of {len(self.sizes)} samples of {sizes} records {told}: p = {p_value:.4g} "
-            f"(level {self.level:g}); means of logarithms at the ball's centre"
-        ]
-
-    def _error(self) -> str:
-        return f"{self.expected_error:.6g} (mean length of the noise of all values)"
 
 
 @dataclass(frozen=True)
@@ -163,34 +83,43 @@ class KSampleDesign:
         moved *= math.sqrt(1 / min(sizes) - 1 / total) * records_per_unit
         rounding = 4 * _U * (total + len(sizes) * dim + 16) * math.sqrt(total) * radius
         largest = 2 * math.sqrt(total) * radius
-        for units in units_of_values(sizes):
-            numbers = np.array(sizes) + dim + dim**2 + 16
-            rounding += float(np.sum(32 * _U * radius * numbers / units))
-            largest += float(np.sum(2 * radius / units))
-        longest = largest + _LONGEST * 2 * (1 + 2 * len(sizes)) * (moved + 4 * rounding) / way.mu
+        operations = len(sizes) * float(np.sum(np.array(sizes) + dim + dim**2 + 16))
+        for unit in units_of_values(sizes):
+            rounding += 32 * _U * radius * operations / unit
+            largest += 2 * len(sizes) * radius / unit
+        longest = largest + _LONGEST * 2 * 3 * (moved + 4 * rounding) / way.mu
         tolerance = 2 * rounding + 8 * _U * longest
-        count = 1 + 2 * len(sizes)
-        domain = Ball(Euclidean(count), np.zeros(count), calibrated_scale(moved, tolerance, way))
+        domain = Ball(Euclidean(3), np.zeros(3), calibrated_scale(moved, tolerance, way))
         drawn = choose_mechanism(domain, way)(domain, moved + 2 * tolerance, way)
         return cls(way, sizes, radius, moved, tolerance, drawn)
 
     def values(self, coords: FloatArray, numbers: FloatArray) -> FloatArray:
-        """T, V_g and F_g in their units, shape (1 + 2k,), of records and their samples' numbers."""
-        means, traces, norms = [], [], []
+        """T, M^2 and F in their units, shape (3,), of records and their samples' numbers."""
+        across, means, rows = projection(self.sizes), [], []
         for g, size in enumerate(self.sizes):
             own = coords[numbers == g] / self.radius
-            mean = own.mean(axis=0)
-            own -= mean
-            means.append(mean)
-            traces.append(np.sum(own**2) / (size - 1))
-            product = own.T @ own if own.shape[1] < size else own @ own.T
-            norms.append(np.linalg.norm(product) / (size - 1))
+            means.append(own.mean(axis=0))
+            rows.append((own - means[-1]) / math.sqrt(size - 1))
         sizes = np.array(self.sizes, dtype=float)
         apart = np.array(means) - sizes @ np.array(means) / sizes.sum()
         between = math.sqrt(float(sizes @ np.sum(apart**2, axis=1)))
-        of_traces, of_norms = units_of_values(self.sizes)
-        values = np.concatenate([[between], traces / of_traces, norms / of_norms])
-        return np.asarray(self.radius * values)
+        square = float(np.diag(across) @ [np.sum(own**2) for own in rows])
+        norm = math.sqrt(max(float(np.sum(across**2 * _products(rows))), 0.0))
+        of_square, of_norm = units_of_values(self.sizes)
+        return np.asarray(self.radius * np.array([between, square / of_square, norm / of_norm]))
+
+
+def _products(rows: list[FloatArray]) -> FloatArray:
+    """tr S_g S_h of S_g = rows_g^T rows_g, shape (k, k)."""
+    count, dim = len(rows), rows[0].shape[1]
+    if dim <= sum(map(len, rows)):
+        covariances = np.array([own.T @ own for own in rows]).reshape(count, -1)
+        return np.asarray(covariances @ covariances.T)
+    found = np.empty((count, count))
+    for g, one in enumerate(rows):
+        for h, two in enumerate(rows[: g + 1]):
+            found[g, h] = found[h, g] = np.sum((one @ two.T) ** 2)
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -269,7 +198,7 @@ class KSampleTest(EachGroup[KSampleRelease]):
         return self.design_of_parts(call, ball, tuple((n + g) // count for g in range(count)))
 
     def value_shape(self, call: Call) -> tuple[int, ...]:
-        return (1 + 2 * len(self.samples),)
+        return (3,)
 
     def is_exact(self, call: Call) -> bool:
         return True
@@ -282,7 +211,7 @@ class KSampleTest(EachGroup[KSampleRelease]):
 
     def outlook(self, call: Call, design: KSampleDesign, n: int) -> tuple[float, float]:
         scale = design.mechanism.scale
-        return scale, scale * unit_error(design.way, 1 + 2 * len(self.samples))
+        return scale, scale * unit_error(design.way, 3)
 
     def noise_share(self, call: Call, design: KSampleDesign, n: int) -> float:
         return design.mechanism.scale * unit_error(design.way, 1) / (math.sqrt(n) * design.radius)
@@ -292,7 +221,8 @@ class KSampleTest(EachGroup[KSampleRelease]):
 
     def memory_of_group(self, call: Call, n: int) -> float:
         dim = call.manifold.dim
-        return 8.0 * (4.0 * n * (dim + 4) + 2.0 * dim**2)
+        matrices = (len(self.samples) + 2.0) * min(dim, n) ** 2
+        return 8.0 * (4.0 * n * (dim + 4) + matrices)
 
     def release_group(self, group: Group) -> KSampleRelease:
         design: KSampleDesign = group.design

@@ -1,10 +1,10 @@
 """The law of the distance between k noisy means where the populations' means are equal.
 
 T^2 = sum_g n_g |mean_g - mean|^2 is then, for large n, a quadratic form of normal numbers of mean
-M^2 = sum_g P_gg V_g and variance 2 F^2, F^2 <= sum_gh P_gh^2 F_g F_h with P_gh = [g = h] -
-sqrt(n_g n_h)/N, V_g the trace and F_g the Frobenius norm of sample g's covariance. Its law is taken
-to be that of M^2 chi^2_nu/nu, nu = M^4/F^2 (Satterthwaite 1946). V_g and F_g are known from their
-noisy values: what they may be, given these, is averaged over. docs/proofs/k-samples.md.
+M^2 = sum_g P_gg tr S_g and variance 2 F^2, F^2 = sum_gh P_gh^2 tr S_g S_h, with P_gh = [g = h] -
+sqrt(n_g n_h)/N and S_g the covariance of sample g. Its law is taken to be that of M^2 chi^2_nu/nu,
+nu = M^4/F^2 (Satterthwaite 1946). M^2 and F are known from their noisy values: what they may be,
+given these, is averaged over. docs/proofs/k-samples.md.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from numpy.typing import ArrayLike
 
 from curvedp._validation import FloatArray
 
-#: Shares of mu^2 of T, of the traces and of the norms.
-SHARES = (0.75, 0.2, 0.05)
+#: Shares of mu^2 of T, M^2 and F.
+SHARES = (0.7, 0.2, 0.1)
 #: Smallest p-value told: the law is not known further out.
 LEAST_P = 1e-9
-#: Values of the unknown variances that are averaged over, and points of their densities.
+#: Values of the unknown M^2 and F that are averaged over, and points of their densities.
 _DRAWS = 256
 _NODES = 128
-#: The root of an unknown variance has the density root^0.4 before its noisy value is known: the
-#: exponent 1, of the variance alike everywhere, costs power, 0 keeps no level on a line.
+#: The unknown M has the density M^0.4 before the noisy M^2 is known: the exponent 1, of M^2 alike
+#: everywhere, costs power, 0 keeps no level on a line.
 _POWER_OF_ROOT = 0.4
 #: Noise is sought so many standard deviations from its middle.
 _REACH = 7.0
@@ -34,80 +34,67 @@ _NOISE = np.linspace(-6.2, 6.2, 63)
 _WEIGHTS = np.exp(-0.5 * _NOISE**2) / np.exp(-0.5 * _NOISE**2).sum()
 
 
-def units_of_values(sizes: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """V_g/r and F_g/r that one unit of `KSampleRelease.value` stands for, each of shape (k,).
+def projection(sizes: ArrayLike) -> FloatArray:
+    """P_gh = [g = h] - sqrt(n_g n_h)/N, shape (k, k)."""
+    own = np.asarray(sizes, dtype=float)
+    return np.asarray(np.eye(len(own)) - np.sqrt(np.outer(own, own)) / own.sum())
 
-    T moves by D = 2r sqrt(1/min n - 1/N) at most and is its own unit; V_g and F_g move by 4 r^2/n_g
-    at most and have the share x_V or x_F for T's x_T: a unit is 4 r^2/(n_g D) sqrt(x_T/x_V).
+
+def units_of_values(sizes: ArrayLike) -> tuple[float, float]:
+    """M^2/r and F/r that one unit of `KSampleRelease.value` stands for.
+
+    T moves by D = 2r sqrt(1/min n - 1/N) at most and is its own unit; M^2 and F move by E = max_g
+    P_gg 4 r^2/n_g at most and have the share x_M or x_F for T's x_T: a unit is E/D sqrt(x_T/x_M).
     """
     own = np.asarray(sizes, dtype=float)
-    move = 2 / own / math.sqrt(1 / own.min() - 1 / own.sum())
-    of_between, of_traces, of_norms = SHARES
-    return move * math.sqrt(of_between / of_traces), move * math.sqrt(of_between / of_norms)
+    moved = float(np.max(np.diag(projection(own)) * 4 / own))
+    move = moved / (2 * math.sqrt(1 / own.min() - 1 / own.sum()))
+    of_between, of_square, of_norm = SHARES
+    return move * math.sqrt(of_between / of_square), move * math.sqrt(of_between / of_norm)
 
 
 def p_value_of(value: FloatArray, sizes: Sequence[int], scale: float, dim: int) -> float:
     """The p-value of `KSampleRelease.value` with noise of that scale, both in radii of the ball."""
-    of_traces, of_norms = units_of_values(sizes)
-    traces, norms = np.split(value[1:], 2)
-    scales = (scale, scale * of_traces, scale * of_norms)
-    numbers = np.array(sizes, dtype=float)
-    return tail_of_between(
-        float(value[0]), of_traces * traces, of_norms * norms, numbers, scales, dim
-    )
+    units = np.array([1.0, *units_of_values(sizes)])
+    return tail_of_between(units * value, np.array(sizes, dtype=float), scale * units, dim)
 
 
 @np.errstate(under="ignore")
-def tail_of_between(
-    between: float,
-    variances: FloatArray,
-    frobenius: FloatArray,
-    sizes: FloatArray,
-    scales: tuple[float, FloatArray, FloatArray],
-    dim: int,
-) -> float:
+def tail_of_between(noisy: FloatArray, sizes: FloatArray, scales: FloatArray, dim: int) -> float:
     """Probability of a larger noisy T where the means are equal: a p-value.
 
     All lengths are in radii of the ball that holds the records.
 
     Parameters
     ----------
-    between : float
-        T, with noise.
-    variances, frobenius, sizes : ndarray, shape (k,)
-        V_g and F_g, with noise; records of each sample.
-    scales : float, and two ndarrays of shape (k,)
-        Standard deviations of the noise of the three.
+    noisy, scales : ndarray, shape (3,)
+        T, M^2 and F, with noise, and the standard deviations of that.
+    sizes : ndarray, shape (k,)
+        Records of each sample.
     dim : int
 
     Returns
     -------
     float
     """
-    count = len(sizes)
-    points = _spread_points(_DRAWS, 3 * count)
-    of_trace, of_ratio, of_sample = points[:, :count], points[:, count:-count], points[:, -count:]
-    trace, norm = np.empty_like(of_trace), np.empty_like(of_trace)
-    for g in range(count):
-        most = math.sqrt(sizes[g] / (sizes[g] - 1))
-        root = _draw_roots(variances[g], scales[1][g], most, of_trace[:, g])
-        trace[:, g] = root**2
-        ratio = _draw_ratios(frobenius[g], scales[2][g], trace[:, g], dim, of_ratio[:, g])
-        norm[:, g] = ratio * trace[:, g]
-    norm = _unbiased(trace, norm, sizes, dim)
-    freedom = (sizes - 1) * (trace / norm) ** 2
-    stretch = freedom / (2 * scipy.special.gammaincinv(freedom / 2, of_sample))
-    trace, norm = stretch * trace, stretch * norm
-    across = np.eye(count) - np.sqrt(np.outer(sizes, sizes)) / sizes.sum()
-    mean = trace @ np.diag(across)
-    half = 0.5 * mean**2 / np.einsum("dg,gh,dh->d", norm, across**2, norm)
+    between, square, norm = (float(own) for own in noisy)
+    parts = np.diag(projection(sizes))
+    rank = dim * (len(sizes) - 1)
+    points = _spread_points(_DRAWS, 3)
+    most = math.sqrt(float(np.sum(parts * sizes / (sizes - 1))))
+    mean = _draw_roots(square, float(scales[1]), most, points[:, 0]) ** 2
+    spread = mean * _draw_ratios(norm, float(scales[2]), mean, rank, points[:, 1])
+    spread = _unbiased(mean, spread, sizes, rank)
+    freedom = (sizes.min() - 1) * (mean / spread) ** 2
+    stretch = freedom / (2 * scipy.special.gammaincinv(freedom / 2, points[:, 2]))
+    mean, half = stretch * mean, 0.5 * (mean / spread) ** 2
     without_noise = np.maximum(between - scales[0] * _NOISE, 0.0) ** 2
     tails = scipy.special.gammaincc(half[:, None], (half / mean)[:, None] * without_noise)
     return max(float(np.mean(tails @ _WEIGHTS)), LEAST_P)
 
 
 def _draw_roots(noisy: float, scale: float, most: float, points: FloatArray) -> FloatArray:
-    """Roots, at most `most`, of a variance whose noisy value is known."""
+    """Roots, at most `most`, of a square whose noisy value is known."""
     low = min(math.sqrt(max(noisy - _REACH * scale, 0.0)), 0.999 * most)
     high = min(math.sqrt(max(noisy, 0.0) + _REACH * scale), most)
     nodes = low + (max(high, low * 1.001) - low) * (np.arange(_NODES) + 0.5) / _NODES
@@ -117,23 +104,23 @@ def _draw_roots(noisy: float, scale: float, most: float, points: FloatArray) -> 
 
 
 def _draw_ratios(
-    noisy: float, scale: float, trace: FloatArray, dim: int, points: FloatArray
+    noisy: float, scale: float, mean: FloatArray, rank: int, points: FloatArray
 ) -> FloatArray:
-    """Ratios of norm and trace in [1/sqrt(dim), 1], whose norm's noisy value is known."""
-    least = 1 / math.sqrt(dim)
-    low = np.clip((noisy - _REACH * scale) / trace, least, 1.0)[:, None]
-    high = np.clip((noisy + _REACH * scale) / trace, least, 1.0)[:, None]
+    """Ratios F/M^2 in [1/sqrt(rank), 1], for a noisy value of F."""
+    least = 1 / math.sqrt(rank)
+    low = np.clip((noisy - _REACH * scale) / mean, least, 1.0)[:, None]
+    high = np.clip((noisy + _REACH * scale) / mean, least, 1.0)[:, None]
     nodes = low + (high - low) * (np.arange(_NODES) + 0.5) / _NODES
-    depth = ((noisy - nodes * trace[:, None]) / scale) ** 2
+    depth = ((noisy - nodes * mean[:, None]) / scale) ** 2
     heights = np.cumsum(np.exp(-0.5 * (depth - depth.min(axis=1, keepdims=True))), axis=1)
     place = np.sum(heights < points[:, None] * heights[:, -1:], axis=1)
     return np.asarray(nodes[np.arange(len(nodes)), np.minimum(place, _NODES - 1)])
 
 
-def _unbiased(trace: FloatArray, norm: FloatArray, sizes: FloatArray, dim: int) -> FloatArray:
-    """Norms of the populations' covariances, from those of samples of n, which are longer."""
-    square = (norm**2 - trace**2 / (sizes - 1)) * (sizes - 1) / sizes
-    return np.asarray(np.sqrt(np.clip(square, trace**2 / dim, trace**2)))
+def _unbiased(mean: FloatArray, spread: FloatArray, sizes: FloatArray, rank: int) -> FloatArray:
+    """F of the populations, from that of samples, whose square is longer by M^4/sum (n - 1)."""
+    square = spread**2 - mean**2 / np.sum(sizes - 1)
+    return np.asarray(np.sqrt(np.clip(square, mean**2 / rank, mean**2)))
 
 
 def _spread_points(count: int, dim: int) -> FloatArray:

@@ -68,7 +68,9 @@ class Releases(Disclosed, Generic[Result]):
     Groups stand in the order of their labels: integers by size, then texts by their letters, then
     other labels, a missing one last. So the order says nothing about where a person's records
     stand. A group is found by its label and, if labels are no integers, by its number too.
-    Iteration gives the releases, without groups that were skipped.
+    Iteration gives the releases, without groups that were skipped, as that of a pandas Series
+    gives its values; `keys`, `values`, `items` and ``label in releases`` are those of a mapping, so
+    ``dict(releases.items())`` is one.
 
     Attributes
     ----------
@@ -304,9 +306,19 @@ class Releases(Disclosed, Generic[Result]):
     def __iter__(self) -> Iterator[Result]:
         return (self.release_at(index) for index in np.flatnonzero(self.released).tolist())
 
+    def __contains__(self, label: object) -> bool:
+        try:
+            return bool(self.released[self._index(label)])
+        except (LookupError, TypeError):
+            return False
+
     def keys(self) -> Sequence[Hashable]:
-        """The labels."""
+        """The labels, of groups that were skipped too."""
         return self.labels
+
+    def values(self) -> Iterator[Result]:
+        """The release of each group, without those that were skipped."""
+        return iter(self)
 
     def items(self) -> Iterator[tuple[Hashable, Result]]:
         """Label and release of each group, without those that were skipped."""
