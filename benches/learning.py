@@ -164,7 +164,14 @@ def tell_components(ball: cdp.Ball, records: np.ndarray, splits: Splits, repeats
 
     def told(name: str, guarantee: cdp.Guarantee, share: float, plain: bool) -> None:
         def explained(train: np.ndarray, test: np.ndarray) -> list[float]:
-            model = TangentPCA(ball, guarantee, 5, weights=(share, 1 - share), coverage=False)
+            model = TangentPCA(
+                ball,
+                guarantee,
+                5,
+                weights=(share, 1 - share),
+                mechanism="moment",
+                coverage=False,
+            )
             model.fit(records[train])
 
             def moment(rows: np.ndarray) -> np.ndarray:

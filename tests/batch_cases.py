@@ -38,6 +38,7 @@ STATISTICS = {
     "regression": (cdp.GeodesicLine((0.0, 900.0), 0.3, 0.5, "whitened"), LARGE),
     "trend": (cdp.TrendTest(x_range=(0.0, 900.0), relabellings=19), LARGE),
     "k-means": (cdp.KMeans(2, None, 2), LARGE),
+    "components": (cdp.PrincipalComponents(1, 0.3, (0.3, 0.4, 0.3)), GUARANTEE),
     "logistic": (cdp.TangentLogistic(["drug", "placebo"], 5), LARGE),
 }
 

@@ -185,6 +185,10 @@ def clustered(ball: cdp.Ball, x: np.ndarray, claim: Any, groups: Any = None) -> 
     return cdp.k_means(x, 2, ball, claim, groups=groups)
 
 
+def directed(ball: cdp.Ball, x: np.ndarray, claim: Any, groups: Any = None) -> Any:
+    return cdp.principal_components(x, 1, ball, claim, groups=groups)
+
+
 def embedded(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
     return cdp.PrivateMail(2, guarantee=claim, ball=ball).fit(x, np.arange(len(x)) % 2).release_
 
@@ -528,6 +532,21 @@ ROWS = (
         (
             "learning/test_kmeans.py::test_a_round_keeps_its_guarantee",
             "learning/test_kmeans.py::test_the_fit_keeps_its_guarantee",
+        ),
+        "learning",
+    ),
+    Row(
+        "principal components",
+        "principal_components",
+        "exponential mechanism",
+        everywhere(BOTH),
+        directed,
+        ("principal-components",),
+        (
+            "mechanisms/test_directions.py::"
+            "test_draws_keep_the_guarantee_and_twice_the_rate_would_be_flagged[1.0-True]",
+            "mechanisms/test_directions.py::"
+            "test_draws_keep_the_guarantee_and_twice_the_rate_would_be_flagged[2.0-False]",
         ),
         "learning",
     ),

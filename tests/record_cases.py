@@ -281,6 +281,11 @@ def _components(sample: Sample, ball: cdp.Ball, claim: Any, seed: int) -> Array:
     return np.ravel(TangentPCA(ball, claim, seed=seed).fit(sample.records).explained_variance_)
 
 
+def _directions(sample: Sample, ball: cdp.Ball, claim: Any, seed: int) -> Array:
+    """The variances along them: a direction hardly tells of one record."""
+    return released(cdp.principal_components(sample.records, 1, ball, claim, seed=seed).parts[1])
+
+
 def _logistic(sample: Sample, ball: cdp.Ball, claim: Any, seed: int) -> Array:
     public = {"classes": [0, 1], "n_steps": 5}
     found = cdp.tangent_logistic(sample.records, sample.classes, ball, claim, seed=seed, **public)
@@ -351,6 +356,7 @@ CASES = (
     Case("classes by plain means", ("learning.PrivateMDM",), _mdm(adaptive=False), spaces=FEW),
     Case("clusters", ("k_means",), _clusters, spaces=FEW[1:2], kinds=ENDS),
     Case("components", ("learning.TangentPCA",), _components, spaces=FEW),
+    Case("directions", ("principal_components",), _directions, cdp.PureDP(1e3), spaces=FEW),
     Case("logistic", ("tangent_logistic",), _logistic, spaces=FEW),
     Case("product", ("adaptive_mean",), _product, spaces=FEW),
 )

@@ -52,6 +52,11 @@ def _clusters(records: Any, ball: cdp.Ball, guarantee: Any, **how: Any) -> Any:
     return cdp.k_means(records, 2, ball, guarantee, **how)
 
 
+def _components(records: Any, ball: cdp.Ball, guarantee: Any, **how: Any) -> Any:
+    """One of them."""
+    return cdp.principal_components(records, 1, ball, guarantee, **how)
+
+
 def _classes(records: Any, ball: cdp.Ball, guarantee: Any, **how: Any) -> Any:
     """Labels that follow from the records, some of no class."""
     first = np.asarray(records).reshape(len(records), -1)[:, 0]
@@ -164,6 +169,18 @@ STATISTICS = [
         cdp.Interval(level=0.9),
         least=2,
         refused=(({"level": 1.5}, "level"), *_WEIGHTS, *_CLIP),
+    ),
+    Entry(
+        "components",
+        _components,
+        cdp.PrincipalComponents(1),
+        drawn_by_kernels=False,
+        refused=(
+            ({"weights": (1.0, 1.0)}, "3 positive"),
+            ({"weights": (1.0, 1.0, -1.0)}, "positive"),
+            ({"max_dist": 0.0}, "max_dist"),
+            ({"max_dist": 1e-200}, "squares"),
+        ),
     ),
     Entry(
         "k-means",

@@ -172,6 +172,7 @@ add(
     scales_are_drawn=True,
 )
 _statistic("k_means", cdp.k_means, LARGE, n_clusters=2)
+_statistic("principal_components", cdp.principal_components, LARGE, n_components=1)
 
 
 def _quantile(rows: Any, ball: Any, **how: Any) -> Any:

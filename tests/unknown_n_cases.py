@@ -37,6 +37,9 @@ SERVED: dict[str, Callable[..., Any]] = {
     "k-means": lambda x, ball, own, **how: cdp.k_means(
         x, n_clusters=3, ball=ball, guarantee=own, **how
     ),
+    "components": lambda x, ball, own, **how: cdp.principal_components(
+        x, n_components=1, ball=ball, guarantee=own, **how
+    ),
     "conformal": cdp.conformal_mean,
     "density": lambda *given, **how: conformal.density(*given, mesh=MESH, **how),
 }

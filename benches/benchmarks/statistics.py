@@ -101,6 +101,22 @@ class ExpectedError:
         return cdp.expected_error(workloads.ball(spec, 0.5), 1000, guarantee) / 0.5
 
 
+class PrincipalComponents:
+    """Directions by the exponential mechanism."""
+
+    params = ([3, 36, 100], [1, 3])
+    param_names = ("dim", "components")
+
+    def setup(self, dim: int, components: int) -> None:
+        """Records in the unit ball."""
+        self.ball = workloads.ball(f"euclidean:{dim}", 1.0)
+        self.records = workloads.in_ball(self.ball, workloads.size(3000))
+
+    def time_release(self, dim: int, components: int) -> None:
+        """Seconds for one release."""
+        cdp.principal_components(self.records, components, self.ball, cdp.PureDP(1.0))
+
+
 class KNormGradient:
     """The mean by its K-norm gradient: exact draws, and chains of 10,000 steps."""
 

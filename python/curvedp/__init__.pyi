@@ -95,6 +95,7 @@ from curvedp.statistics import Mean as Mean
 from curvedp.statistics import MeanComparison as MeanComparison
 from curvedp.statistics import MeanHessian as MeanHessian
 from curvedp.statistics import MeanRelease as MeanRelease
+from curvedp.statistics import PrincipalComponents as PrincipalComponents
 from curvedp.statistics import Quantile as Quantile
 from curvedp.statistics import QuantileRelease as QuantileRelease
 from curvedp.statistics import Region as Region
@@ -123,6 +124,7 @@ from curvedp.statistics import k_sample_test as k_sample_test
 from curvedp.statistics import kng_mean as kng_mean
 from curvedp.statistics import log_covariance as log_covariance
 from curvedp.statistics import mean_hessian as mean_hessian
+from curvedp.statistics import principal_components as principal_components
 from curvedp.statistics import quantile as quantile
 from curvedp.statistics import release as release
 from curvedp.statistics import required_n as required_n

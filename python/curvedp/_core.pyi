@@ -15,6 +15,7 @@ __all__ = [
     "SCALE_BINS",
     "STEPS_PER_SCALE",
     "VERSION",
+    "Bingham",
     "Chains",
     "Descent",
     "ExcessDiameter",
@@ -424,6 +425,13 @@ class Stream:
     def uniform(self, out: _Array) -> None: ...
     def exponential(self, out: _Array) -> None: ...
     def add_discrete_laplace(self, rate: float, counts: _Index, out: _Array) -> None: ...
+
+@final
+class Bingham:
+    def __new__(
+        cls, score: NDArray[np.int64], exponent: int, rate: float, vectors: _Array
+    ) -> Bingham: ...
+    def sample(self, stream: Stream, out: _Array) -> None: ...
 
 @final
 class GridQuantile:

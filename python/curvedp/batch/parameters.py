@@ -55,7 +55,7 @@ _RESERVED = frozenset(
         "growth",
         "remains",
     }
-    | {"rejects", "r_squared", "sizes", *COUNT_COLUMNS}
+    | {"rejects", "r_squared", "sizes", "variances", *COUNT_COLUMNS}
     | {"count"}
     | {"found", "n_points", "n_points_error", "spread", "level", "spent"}
 )

@@ -2,42 +2,56 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp._guard import quiet
-from curvedp._validation import FloatArray, as_count
+from curvedp._labels import as_labels, ordered_codes
+from curvedp._validation import FloatArray, as_choice, as_count
 from curvedp.learning._sklearn import check_is_fitted
 from curvedp.learning.estimator import Transformer, all_or_nothing
-from curvedp.privacy import Release
+from curvedp.privacy import PureDP, Release
+from curvedp.privacy.base import adds_or_removes
 from curvedp.statistics.dispersion import log_covariance
 from curvedp.statistics.grouping import GroupsLike
+from curvedp.statistics.principal_components import DEFAULT_WEIGHTS, principal_components
 
 #: Shares of the mean and of the second moment; see docs/learning.md.
 _WEIGHTS = (0.1, 0.9)
+#: Ways to find the components, and the noise of a moment, over the squared radius, below which its
+#: eigenvectors are as good as directions of pure DP; see docs/learning.md.
+_MECHANISMS, _SMALL = ("exponential", "moment"), 0.025
 
 
 @dataclass(eq=False, repr=False)
 class TangentPCA(Transformer):
-    """Eigenvectors of the released second moment of log_p x at the released mean p.
+    """Directions of largest variance of log_p x at the released mean p.
 
-    `curvedp.log_covariance` releases both; components, variances and coordinates of further points
-    are computed from it at no cost.
+    They are the eigenvectors of the second moment that `curvedp.log_covariance` releases; under
+    PureDP, where its noise is large, `curvedp.principal_components` releases them by the
+    exponential mechanism. Public numbers decide. Coordinates of further points are computed at no
+    cost.
 
     Parameters
     ----------
     ball, guarantee, records_per_unit, ledger, secret, seed, coverage
-        As in `Estimator`; the guarantee is that of mean and second moment together.
+        As in `Estimator`; the guarantee is that of mean and components together.
     n_components : int, optional
         By default the manifold's dimension.
-    weights : pair of float
-        Shares of the budget (of mu^2 for GDP) of the mean and of the second moment.
+    weights : sequence of float, optional
+        Shares of the budget (of mu^2 for GDP): of the mean and the second moment, by default
+        (0.1, 0.9), or of the mean, the directions and their variances, by default (0.2, 0.7, 0.1).
     max_dist : float, optional
-        Public length at which logarithms are clipped, as in `log_covariance`.
+        Public length at which logarithms are shortened, as in `log_covariance` or
+        `principal_components`.
+    mechanism : {"exponential", "moment"}, optional
+        How the components are found; by default "exponential" under PureDP where the noise of a
+        moment, in operator norm, is about 2.5 % of the squared radius or more.
 
     Attributes
     ----------
@@ -47,17 +61,19 @@ class TangentPCA(Transformer):
         Orthonormal rows, in `Manifold.tangent_to_coords` coordinates at the mean. The entry of
         largest size is positive.
     explained_variance_ : ndarray, shape (n_components,)
-        Eigenvalues of the released second moment, in squared units of the metric: noisy, cut at 0,
-        the largest on average too large.
+        In squared units of the metric, cut at 0. Eigenvalues of the released second moment: noisy,
+        the largest on average too large. Of the exponential mechanism: noisy variances of the
+        logarithms along the components, which are in the order in which they were drawn.
     explained_variance_ratio_ : ndarray, shape (n_components,)
-        The same over the sum of all eigenvalues; zeros if noise left none. As noisy: eigenvalues
-        that are noise alone count in the sum.
+        The same over the sum of all eigenvalues, or of the variances and that of the rest; zeros if
+        noise left none. As noisy: eigenvalues that are noise alone count in the sum.
     release_ : Release
-        Of the second moment; its `parts` hold the release of the mean.
+        Of the second moment or of the components; its `parts` hold the release of the mean.
 
     Notes
     -----
-    Source: Fletcher, Lu, Pizer and Joshi 2004, IEEE TMI 23 (8), 995-1005, section IV.
+    Source: Fletcher, Lu, Pizer and Joshi 2004, IEEE TMI 23 (8), 995-1005, section IV. A
+    `NoiseWarning` says where noise leaves nothing: see `principal_components`.
 
     Examples
     --------
@@ -72,13 +88,14 @@ class TangentPCA(Transformer):
     """
 
     n_components: int | None = None
-    weights: Sequence[float] = field(default=_WEIGHTS, kw_only=True)
+    weights: Sequence[float] | None = field(default=None, kw_only=True)
     max_dist: float | None = field(default=None, kw_only=True)
+    mechanism: str | None = field(default=None, kw_only=True)
 
     @quiet
     @all_or_nothing
     def fit(self, X: ArrayLike, y: object = None, units: GroupsLike = None) -> Self:
-        """Releases mean and second moment and spends the guarantee.
+        """Releases mean and components and spends the guarantee.
 
         Parameters
         ----------
@@ -102,26 +119,50 @@ class TangentPCA(Transformer):
         dim = self._manifold.dim
         count = dim if self.n_components is None else self.n_components
         count = as_count(count, "n_components", most=dim)
-        self.release_: Release = log_covariance(
-            records,
-            self._domain,
-            self.guarantee,
-            weights=self.weights,
-            max_dist=self.max_dist,
-            units=units,
-            **self._options,
-        )
-        self.coverage_ = self.release_.coverage
-        assert self.release_.base_point is not None
-        self.mean_: FloatArray = np.array(self.release_.base_point)
-        values, vectors = np.linalg.eigh(self.release_.value)
+        how: dict[str, Any] = {"max_dist": self.max_dist, "units": units, **self._options}
+        if self._is_exponential(dim, self._size(records, units)):
+            weights = DEFAULT_WEIGHTS if self.weights is None else self.weights
+            found = principal_components(
+                records, count, self._domain, self.guarantee, weights=weights, **how
+            )
+            rest = found.parts[1].value
+            return self._keep(found, np.array(found.value), rest[:-1], float(rest.sum()))
+        weights = _WEIGHTS if self.weights is None else self.weights
+        found = log_covariance(records, self._domain, self.guarantee, weights=weights, **how)
+        values, vectors = np.linalg.eigh(found.value)
         values = np.maximum(values[::-1], 0.0)
         rows = vectors.T[::-1][:count]
         largest = np.abs(rows).argmax(axis=1)[:, None]
-        self.components_: FloatArray = rows * np.sign(np.take_along_axis(rows, largest, axis=1))
-        self.explained_variance_: FloatArray = values[:count]
-        total = float(values.sum())
-        self.explained_variance_ratio_: FloatArray = self.explained_variance_ / (total or 1.0)
+        rows = rows * np.sign(np.take_along_axis(rows, largest, axis=1))
+        return self._keep(found, rows, values[:count], float(values.sum()))
+
+    def _size(self, records: FloatArray, units: GroupsLike) -> int:
+        """Public number of records or units, or a guess of it."""
+        if adds_or_removes(self.guarantee):
+            return self.n_guess or 1
+        if units is None:
+            return len(records)
+        return max(1, len(ordered_codes(as_labels(units, "units"), "units")[0]))
+
+    def _is_exponential(self, dim: int, n: int) -> bool:
+        """True for the exponential mechanism, of which a line has none."""
+        if self.mechanism is not None:
+            return as_choice(self.mechanism, _MECHANISMS, "mechanism") == "exponential"
+        if not isinstance(self.guarantee, PureDP) or dim < 2:
+            return False
+        size, share = dim * (dim + 1) // 2, _WEIGHTS[1] * self.guarantee.epsilon
+        deviation = math.sqrt(2 * (size + 1)) * min(1.0, self.records_per_unit / n) / share
+        return math.sqrt(2 * dim) * deviation > _SMALL
+
+    def _keep(self, found: Release, rows: FloatArray, values: FloatArray, total: float) -> Self:
+        """Sets what the fit found."""
+        self.release_: Release = found
+        self.coverage_ = found.coverage
+        assert found.base_point is not None
+        self.mean_: FloatArray = np.array(found.base_point)
+        self.components_: FloatArray = rows
+        self.explained_variance_: FloatArray = values
+        self.explained_variance_ratio_: FloatArray = values / (total or 1.0)
         return self
 
     @quiet

@@ -25,6 +25,7 @@ from curvedp.statistics.located_mean import LocatedMean, LocatedMeanRelease
 from curvedp.statistics.logistic import LogisticRelease, TangentLogistic, tangent_logistic
 from curvedp.statistics.mean_release import MeanRelease
 from curvedp.statistics.moments import FourthMoment, LogCovariance, MeanHessian
+from curvedp.statistics.principal_components import PrincipalComponents, principal_components
 from curvedp.statistics.quantile import Quantile, QuantileRelease, quantile
 from curvedp.statistics.region import ConfidenceRegion
 from curvedp.statistics.release import release
@@ -61,6 +62,7 @@ __all__ = [
     "MeanComparison",
     "MeanHessian",
     "MeanRelease",
+    "PrincipalComponents",
     "Quantile",
     "QuantileRelease",
     "Region",
@@ -89,6 +91,7 @@ __all__ = [
     "kng_mean",
     "log_covariance",
     "mean_hessian",
+    "principal_components",
     "quantile",
     "release",
     "required_n",

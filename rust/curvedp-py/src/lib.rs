@@ -4,6 +4,7 @@
 //! interpreter lock released.
 
 mod arrays;
+mod bingham;
 mod call;
 mod chains;
 mod conformal;
@@ -28,6 +29,8 @@ mod solve;
 mod _core {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::bingham::Bingham;
     #[pymodule_export]
     use crate::chains::{Chains, isotropic_chains};
     #[pymodule_export]

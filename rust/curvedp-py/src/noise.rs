@@ -503,7 +503,7 @@ pub(crate) fn law_of(
 const MANY: usize = 10_000;
 
 /// How the noise of a release with so many coordinates is drawn.
-fn effort(coordinates: usize) -> Effort {
+pub(crate) fn effort(coordinates: usize) -> Effort {
     if coordinates < MANY { Effort::Steady } else { Effort::Least }
 }
 

@@ -1,7 +1,9 @@
 //! Isotropic noise: every law is normalised over its whole homogeneous space and sampled by rejection, never
 //! by a Markov chain. How many proposals a draw takes does not depend on data: its length and direction
-//! are drawn without a look at the true value.
+//! are drawn without a look at the true value. Not so the choices of exponential mechanisms: ranks, gradients and
+//! directions ([`Bingham`]).
 
+mod bingham;
 mod choice;
 mod compact;
 mod compact_angles;
@@ -28,6 +30,7 @@ mod steps;
 mod stream;
 mod tails;
 
+pub use bingham::Bingham;
 pub use choice::Choice;
 pub(crate) use choice::{Power, below, rate};
 use compact::CompactNoise;

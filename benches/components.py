@@ -1,0 +1,152 @@
+"""Share of variance that private principal components hold, and private means of unit vectors.
+
+    CURVEDP_DATA=... python benches/components.py [--repeats 20] [gestures] [tensors] [images]
+        [means]
+
+Gestures (emg_covariances, SPD(8)): the first session is public and gives the ball, as in
+benches/learning.py. Tensors (dti_tensors, SPD(3)): the scan small_101D is public and gives the
+ball, small_64D is private. Such balls have the public mean as centre and the distance that 90 %
+keep as radius. Images (retrieval_features): unit vectors in the unit ball of R^64. Told is the
+share of the second moment of the private records' logarithms at the released mean, means and
+standard errors. The parameters of `principal_components` were chosen on made-up data alone. The
+tables of docs/learning.md are this script's output.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+import curvedp as cdp
+from curvedp.errors import NoiseWarning
+from curvedp.learning import TangentPCA
+
+COUNTS = (1, 3, 5)
+GUARANTEES = (
+    *(cdp.PureDP(0.5), cdp.PureDP(1.0), cdp.PureDP(4.0)),
+    *(cdp.GDP(0.25), cdp.GDP(0.5), cdp.GDP(1.0)),
+)
+PARTS = ("gestures", "tensors", "images", "means")
+
+
+def ball_of(public: np.ndarray, manifold: cdp.Manifold) -> cdp.Ball:
+    """The mean of public records and the distance that 90 % of them keep."""
+    center = cdp.nonprivate.frechet_mean(public, manifold).value
+    radius = np.quantile(manifold.dist(public, center), 0.9)
+    return cdp.Ball(manifold, center, float(radius))
+
+
+def tensors(folder: Path, name: str) -> np.ndarray:
+    """Diffusion tensors inside the brain, in um^2/ms."""
+    stored = np.load(folder / "dti_tensors" / f"{name}.npz")
+    found = stored["tensor"][stored["mask"].astype(bool)] * 1e3
+    return found[np.linalg.eigvalsh(found)[:, 0] > 1e-3]
+
+
+def data(folder: Path, name: str) -> tuple[cdp.Ball, np.ndarray]:
+    """The public ball and private records."""
+    if name == "gestures":
+        stored = np.load(folder / "emg_covariances" / "emg_cov_8x8.npz", allow_pickle=True)
+        records = stored["cov"].astype(np.float64)
+        public = stored["session"].astype(str) == "mg_s1"
+        return ball_of(records[public], cdp.SPD(8)), records[~public]
+    if name == "tensors":
+        return ball_of(tensors(folder, "small_101D"), cdp.SPD(3)), tensors(folder, "small_64D")
+    stored = np.load(folder / "retrieval_features" / "fashion_pca64_unit_5000.npz")
+    rows = stored["features"].astype(np.float64)
+    return cdp.Ball("euclidean:64", np.zeros(64), 1.0), rows
+
+
+def shares(ball: cdp.Ball, records: np.ndarray, model: TangentPCA) -> Iterator[float]:
+    """Of the second moment at the released mean, along the first 1, 2, ... components."""
+    manifold, rows = ball.manifold, model.components_
+    logs = manifold.log(records, model.mean_)
+    coords = manifold.tangent_to_coords(logs, model.mean_)
+    squares = ((coords @ rows.T) ** 2).sum(axis=0)
+    yield from np.cumsum(squares) / np.sum(coords**2)
+
+
+def tell_components(folder: Path, name: str, repeats: int) -> None:
+    ball, records = data(folder, name)
+    space = ball.manifold
+    point = cdp.nonprivate.frechet_mean(records, space).value
+    coords = space.tangent_to_coords(space.log(records, point), point)
+    values = np.linalg.eigvalsh(coords.T @ coords)[::-1]
+    possible = [float(values[:k].sum() / values.sum()) for k in COUNTS]
+    print(f"{name}: n = {len(records)}, dim = {space.dim}, r = {ball.radius:.3g}", flush=True)
+    print(f"  without noise {told(possible)}", flush=True)
+    for guarantee in GUARANTEES:
+        for mechanism in ("exponential", "moment"):
+            found, start = np.empty((repeats, len(COUNTS))), time.perf_counter()
+            for repeat in range(repeats):
+                for place, k in enumerate(COUNTS):
+                    model = TangentPCA(ball, guarantee, k, mechanism=mechanism, coverage=False)
+                    *_, found[repeat, place] = shares(ball, records, model.fit(records))
+            took = (time.perf_counter() - start) / found.size
+            errors = found.std(axis=0, ddof=1).max() / np.sqrt(repeats)
+            print(
+                f"  {guarantee}, {mechanism}: {told(found.mean(axis=0))} (standard errors at most "
+                f"{errors:.3f}; {took:.2f} s a fit)",
+                flush=True,
+            )
+
+
+def told(numbers: np.ndarray | list[float]) -> str:
+    return ", ".join(f"{x:.3f}"[1:] if x < 1 else "1" for x in numbers)
+
+
+def tell_means(folder: Path, repeats: int) -> None:
+    """Angle between the private mean of unit vectors and the direction of their exact mean."""
+    stored = np.load(folder / "retrieval_features" / "fashion_pca64_unit_5000.npz")
+    rows, labels = stored["features"].astype(np.float64), stored["label"]
+    flat, sphere = cdp.Ball("euclidean:64", np.zeros(64), 1.0), cdp.Sphere(63)
+    for k in (0, 5, 9):
+        own = rows[labels == k]
+        exact = own[50:].mean(axis=0)
+        narrow = ball_of(own[:50], sphere)
+        wide = cdp.Ball(sphere, narrow.center, 1.5)
+        balls = {"unit ball": flat, f"cap of {narrow.radius:.2f}": narrow, "cap of 1.5": wide}
+        size = np.linalg.norm(exact)
+        print(f"class {k}: n = {len(own) - 50}, |mean| = {size:.2f}", flush=True)
+        for guarantee in (cdp.GDP(0.5), cdp.GDP(1.0), cdp.GDP(3.0), cdp.PureDP(3.0)):
+            told_of = []
+            for name, ball in balls.items():
+                try:
+                    found = [
+                        cdp.frechet_mean(own[50:], ball, guarantee, coverage=False).value
+                        for _ in range(repeats)
+                    ]
+                except cdp.errors.ExistenceError:
+                    told_of.append(f"{name} none")
+                    continue
+                angle = np.mean([_angle(value, exact / size) for value in found])
+                told_of.append(f"{name} {angle:.3f}")
+            print(f"  {guarantee}: {'; '.join(told_of)}", flush=True)
+
+
+def _angle(vector: np.ndarray, exact: np.ndarray) -> float:
+    return float(np.arccos(np.clip(vector @ exact / np.linalg.norm(vector), -1, 1)))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("parts", nargs="*", default=PARTS)
+    parser.add_argument("--repeats", type=int, default=20)
+    given = parser.parse_args()
+    folder = Path(os.environ["CURVEDP_DATA"])
+    warnings.simplefilter("ignore", NoiseWarning)
+    for part in given.parts:
+        if part == "means":
+            tell_means(folder, given.repeats)
+        else:
+            tell_components(folder, part, given.repeats)
+
+
+if __name__ == "__main__":
+    main()
