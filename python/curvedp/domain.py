@@ -31,9 +31,6 @@ _COVERING_STEPS = 2000
 #: Letters of a centre that is written with all its digits.
 _TYPED = 100
 
-#: A centre is rounded onto its manifold so often: that settles, or alternates between two points.
-_ROUNDINGS = 4
-
 NOT_ON_PRODUCTS = (
     "not released on products of manifolds, where there are frechet_mean and adaptive_mean: "
     "release it of each factor, with the ball of that factor"
@@ -124,7 +121,7 @@ class Ball:
                 + further * math.isfinite(space.max_ball_radius)
             )
         self._manifold = space
-        self._center = _settled(space, point)
+        self._center = space.project(point)
         self._center.flags.writeable = False
         self._radius = length
 
@@ -403,8 +400,17 @@ class Ball:
     @property
     def _typed_center(self) -> str:
         """The centre by its name, or by all digits of its numbers if that is short."""
-        named, typed = self._named_center, repr(self.center.tolist())
+        named, typed = self._named_center, self._digits
         return typed if named[0] == "[" and len(typed) <= _TYPED else named
+
+    @property
+    def _digits(self) -> str:
+        """Numbers of which the centre is made again."""
+        space = self.manifold
+        # rounding onto the manifold again may alternate between two points
+        other = space.project(self.center)
+        again = np.array_equal(space.project(self.center), self.center)
+        return repr((self.center if again else other).tolist())
 
     @property
     def _told_center(self) -> str:
@@ -422,7 +428,7 @@ class Ball:
             space, center, *_ = public_ball(self.unit.field, self.unit.name, said, self.radius)
             if np.array_equal(Ball(space, center, self.radius).center, self.center):
                 return repr(said)
-        return repr(given.item() if given.size == 1 else self.center.tolist())
+        return repr(given.item()) if given.size == 1 else self._digits
 
     @property
     def _named_center(self) -> str:
@@ -556,13 +562,6 @@ class ProductBall(Ball):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _product_ball, (self.factors, self.manifold)
-
-
-def _settled(space: Manifold, point: FloatArray) -> FloatArray:
-    """A point rounded onto the manifold, such that it stays as it is when a ball is made of it."""
-    for _ in range(_ROUNDINGS):
-        point = space.project(point)
-    return point
 
 
 def _ball(manifold: Manifold, center: FloatArray, radius: float, unit: Unit | None) -> Ball:

@@ -123,10 +123,10 @@ def test_a_chunk_that_cannot_be_read_ends_the_batch_and_is_mended(
     common = {"secret": secret, "chunk_rows": 300}
     read = jobs.Job.read
 
-    def broken(job, own, points):
+    def broken(job, own):
         if own == number:
             raise Stop
-        return read(job, own, points)
+        return read(job, own)
 
     with monkeypatch.context() as patch:
         patch.setattr(jobs.Job, "read", broken)

@@ -45,12 +45,12 @@ def test_records_on_disk_are_readable_by_their_owner_alone_and_deleted(tmp_path,
     source = cases.write(tmp_path / "in.parquet", cases.table(ordered=False))
     seen = []
 
-    def look(job, number, points):
+    def look(job, number):
         for path in [job.folder, *job.folder.rglob("*")]:
             # A part being written loses its name while another worker looks.
             with contextlib.suppress(FileNotFoundError):
                 seen.append((path.name, stat.S_IMODE(path.stat().st_mode)))
-        return read(job, number, points)
+        return read(job, number)
 
     read = jobs.Job.read
     monkeypatch.setattr(jobs.Job, "read", look)

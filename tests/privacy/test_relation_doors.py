@@ -98,7 +98,8 @@ NO_CALIBRATION = {
 SERVE = {"batch.release.release", "sites.agreement.Agreement.__init__"}
 #: Of the calls that take records, those without a guarantee.
 NO_GUARANTEE = {
-    *("AlignedLandmarks", "ElasticCurves", "image_covariance", "time_series_covariance"),
+    *("AlignedLandmarks", "ElasticCurves", "fill_landmarks"),
+    *("image_covariance", "time_series_covariance"),
     *("geometry", "LogisticRelease", "GeodesicRelease"),
 }
 #: Those that serve this relation in no way; all others ask for what they need to serve it.

@@ -237,7 +237,8 @@ class Division:
         """Deals out the rows of a range; returns the first row of each deal."""
         source, columns = self.source, self.parameters.columns
         start, stop = self._ranges[number : number + 2]
-        tables = source.tables(source.columns, start, stop, rows_of_chunk(None, columns.width))
+        deals = max(1, round((stop - start) / rows_of_chunk(None, columns.width)))
+        tables = source.tables(source.columns, start, stop, -(-(stop - start) // deals))
         dealt = self.dealt(partitions_of(source.rows, self.chunk_rows))
         found = dealt.deal(start, tables)
         source.check_unchanged(start, stop)

@@ -7,7 +7,6 @@ import itertools
 import os
 import threading
 import time
-from bisect import bisect
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from curvedp import _core
-from curvedp.batch.chunk import Chunk, rows_of_chunk
+from curvedp.batch.chunk import rows_of_chunk
 from curvedp.batch.files import check_outside, location_of
 from curvedp.batch.folder import folder_of
 from curvedp.batch.job import Job
@@ -164,9 +163,9 @@ class Threads:
 def release_all(job: Job, progress: Report) -> None:
     """Releases the chunks, several at a time, and writes them to the result in their order.
 
-    Each is read and released by one thread from beginning to end, and those of one stretch are read
-    one after the other. The last ones, and a chunk of a very large group, are released by all
-    threads together, so that no thread is left without work.
+    Each is read and released by one thread from beginning to end, so that no thread waits for
+    another. The last ones, and a chunk of a very large group, are released by all threads
+    together, so that no thread is left without work.
     """
     left, tally = deque(job.pending()), Tally(progress, job)
     tally.tell()
@@ -175,12 +174,11 @@ def release_all(job: Job, progress: Report) -> None:
     threads = _core.num_threads()
     at_once = min(AT_ONCE, threads)
     waiting: deque[Future[tuple[Any, Releases[Any], Weights | None]]] = deque()
-    missing, reader = set(left), _Reader(job, 0)
+    missing, reading, begun = set(left), _InTurn(), itertools.count()
 
-    def released(
-        number: int, reader: _Reader, place: int, alone: bool
-    ) -> tuple[Any, Releases[Any], Weights | None]:
-        chunk = reader.read(number, place)
+    def released(number: int, place: int, alone: bool) -> tuple[Any, Releases[Any], Weights | None]:
+        with contextlib.nullcontext() if job.layout.partitions else reading.turn(place):
+            chunk = job.read(number)
         _core.set_alone(alone and len(chunk.points) < 2 * job.chunk_rows)
         return chunk.keys, *job.release(chunk, tally.of_chunk(number))
 
@@ -191,9 +189,7 @@ def release_all(job: Job, progress: Report) -> None:
         for number in range(job.layout.chunks):
             while left and len(waiting) < at_once + 2:
                 chunk, alone = left.popleft(), threads == at_once <= len(left)
-                reader = reader if chunk < reader.end else _Reader(job, chunk)
-                place = next(reader.places)
-                waiting.append(workers.submit(released, chunk, reader, place, alone))
+                waiting.append(workers.submit(released, chunk, next(begun), alone))
             if number not in missing:
                 append(job.stored(number))
                 continue
@@ -202,27 +198,6 @@ def release_all(job: Job, progress: Report) -> None:
             keys, releases, weights = waiting.popleft().result()
             append(job.store(number, keys, releases, weights))
             tally.finish(number, len(releases))
-
-
-class _Reader:
-    """Reads the chunks of one stretch, by whatever thread, each when those before are read."""
-
-    def __init__(self, job: Job, chunk: int) -> None:
-        stretches = job.layout.stretches
-        number = bisect(stretches, chunk)
-        self._job, self.end, self.places = job, stretches[number], itertools.count()
-        # the first rows are decoded already
-        self._points = job.source.of(job.points.columns) if stretches[number - 1] else job.points
-        self._turns = _InTurn()
-
-    def read(self, number: int, place: int) -> Chunk:
-        """A chunk, whose place among those that are asked for is given."""
-        with self._turns.turn(place):
-            try:
-                return self._job.read(number, self._points)
-            finally:
-                if number + 1 == self.end:
-                    self._points.forget()
 
 
 class _InTurn:

@@ -261,7 +261,7 @@ mod tests {
                     let mut stream = Stream::from_key([9; 32], number);
                     let normals = Normal::draw_all(3, &mut stream, Effort::Least);
                     let height = stream.variable();
-                    let mut ratio = |law: &Bingham| {
+                    let ratio = |law: &Bingham| {
                         let proposal = Proposal { law, normals: &normals, stream: &stream };
                         let question = Acceptance { proposal: &proposal, height };
                         question.log_ratio::<3>().expect("known").middle_as_double()

@@ -76,7 +76,7 @@ impl Proposal {
         volume + self.profile.slope(t)
     }
 
-    fn law(self) -> LogConcave {
+    pub(super) fn law(self) -> LogConcave {
         let support = Support {
             lower: 0.0,
             upper: self.angles.diameter,

@@ -685,12 +685,14 @@ mod tests {
         for (n, k) in
             [(2, 1), (3, 1), (100, 1), (4, 2), (9, 4), (20, 5), (60, 2), (32, 16), (4, 0), (33, 0)]
         {
+            let Space::Compact(space) = space(n, k) else { panic!("{n} {k}") };
+            let angles = Angles::new(space);
             for scale in [1e-9, 1e-5, 1e-3, 0.01, 0.1, 0.3, 1.0, 3.0, 1e3, 1e9] {
                 for profile in laws(scale) {
-                    let made = IsotropicNoise::new(space(n, k), profile);
-                    let refused = matches!(made, Err(NoiseError::Acceptance { .. }));
-                    assert!(made.is_ok() || refused, "{n} {k} {profile:?} {:?}", made.err());
-                    assert!(!refused || n >= 20);
+                    let density = Proposal::new(angles, profile);
+                    let made = ExactCompact::new(angles, profile, &density, &density.law());
+                    assert!(made.is_ok(), "{n} {k} {profile:?} {:?}", made.err());
+                    assert!(n >= 20 || IsotropicNoise::new(space.into(), profile).is_ok());
                 }
             }
         }
