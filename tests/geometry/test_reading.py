@@ -257,3 +257,17 @@ def test_the_command_line_reads_what_is_said(suffix, tmp_path):
     assert cdp.SPD(3).dist(value, exact) < 0.2
     wrong = ["--scalar-first", "--out", tmp_path / "none.json"]
     assert_fails(run("mean", path, *ball, *own, *wrong), 2, "scalar_first is of quaternions")
+
+
+@pytest.mark.parametrize(
+    ("spec", "width", "units"),
+    [("sphere:2", 2, "radians"), ("torus:1", 1, "hours"), ("torus:2", 2, "degrees")],
+)
+def test_no_number_warns_or_raises_where_angles_are_converted(spec, width, units):
+    """Control: NumPy's own conversion does."""
+    nasty = np.resize([1e308, -1e308, np.inf, np.nan, 5e-324, -0.0, 1.0], (14, width))
+    with np.errstate(all="raise"):
+        points = cdp.as_manifold(spec).as_points(nasty, angle_units=units)
+        assert len(points) == 14
+        with pytest.raises(FloatingPointError):
+            np.degrees(nasty)

@@ -133,7 +133,12 @@ def best_rotations(moments: FloatArray) -> FloatArray:
 
 
 def _singular_vectors(moments: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """U and Vᵀ; identities where LAPACK finds none, as an error would tell of a record."""
+    """U and Vᵀ; identities where LAPACK finds none, as an error would tell of a record.
+
+    LAPACK need not come to an end for a matrix with infinite entries: it is taken as 0.
+    """
+    finite = np.isfinite(moments).all(axis=(-2, -1), keepdims=True)
+    moments = np.where(finite, moments, 0.0)
     try:
         left, _, right = np.linalg.svd(moments)
     except np.linalg.LinAlgError:

@@ -243,9 +243,10 @@ class Reading:
             )
         if usual == self.angle_units:
             return rows
-        if usual == "degrees":
-            return np.asarray(np.degrees(rows))
-        return np.asarray(rows * UNITS_OF_ANGLES[self.angle_units])
+        with np.errstate(all="ignore"):  # what leaves the range of doubles is no angle
+            if usual == "degrees":
+                return np.asarray(np.degrees(rows))
+            return np.asarray(rows * UNITS_OF_ANGLES[self.angle_units])
 
 
 #: As points are read.
