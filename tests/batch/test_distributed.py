@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+import types
 
+import numpy as np
 import pytest
 
 import batch_cases as cases
@@ -21,6 +24,8 @@ from curvedp.errors import BatchError
 
 distributed = pytest.importorskip("distributed")
 import cloudpickle  # noqa: E402
+
+from curvedp.batch import cluster as clusters  # noqa: E402
 
 # workers cannot import the tests
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -274,3 +279,50 @@ def test_a_restarted_cluster_goes_on_with_what_is_left(tmp_path, secret):
 def test_a_worker_without_the_folder_says_so(tmp_path):
     with pytest.raises(BatchError, match="not there on a worker"):
         worker.work(str(tmp_path / "nowhere"), "0", "once", "release", 0)
+
+
+def test_the_log_of_a_failed_task_shows_no_number_of_the_records():
+    """Dask logs the arguments of tasks that fail; control: those that carry no record."""
+    base = np.array([0.123456789, -0.25])
+    asked = []
+
+    class Workers:
+        def scatter(self, points, hash):
+            return points
+
+        def map(self, task, *lists, **options):
+            asked.append((lists, {name: options[name] for name in options if name != "pure"}))
+            found = [task(*own, **asked[-1][1]) for own in zip(*lists, strict=True)]
+            return found
+
+        def gather(self, found):
+            return found
+
+    class Points:
+        source = type("Source", (), {"rows": 2048})
+
+        def sums_of_range(self, start, stop, point):
+            return point.copy(), (start, stop)
+
+    found = clusters.sums_on(Workers(), Points(), 1024, base)
+    assert [(own.tolist(), rows) for own, rows in found] == [
+        (base.tolist(), (0, 1024)),
+        (base.tolist(), (1024, 2048)),
+    ]
+    told = repr(asked)
+    assert "1024" in told
+    assert not any(digits in told for digits in (".12345", ".25"))
+
+
+def test_the_dashboard_of_new_processes_is_for_this_machine_alone(monkeypatch):
+    asked = []
+
+    class Process(contextlib.nullcontext):
+        def __init__(self, *_, **options):
+            super().__init__(self)
+            asked.append(options)
+
+    engine = types.SimpleNamespace(LocalCluster=Process, Client=Process)
+    monkeypatch.setattr(clusters, "_engine", engine)
+    with clusters.cluster_of(2, None):
+        assert asked[0]["dashboard_address"].startswith("127.0.0.1:")

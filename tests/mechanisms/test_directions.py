@@ -221,6 +221,17 @@ def test_rates_are_those_of_the_proof() -> None:
     assert Directions(1, 2, n=10**6, way=cdp.PureDP(1e9)).rate * 10**6 <= 2.0**48
 
 
+@pytest.mark.parametrize("dim", [2, 10, 36])
+def test_draws_of_the_largest_rate_come_to_an_end(dim: int) -> None:
+    most = Directions(1, dim, n=1000, way=cdp.PureDP(1e300))
+    rounding = 1.1 * dim * (2 * dim + 16) * 2.0**-52 * most.rate * most.n
+    assert rounding < 0.25  # of the exponent of the acceptance rate
+    rows = np.random.default_rng(dim).standard_normal((1000, dim)) / (2.0 * dim)
+    found = most.sample(rows, _core.Stream.from_os())
+    first = np.linalg.eigh(rows.T @ rows)[1][:, -1]
+    assert abs(found[0] @ first) > 1 - 1e-5
+
+
 def loss(ours: np.ndarray, theirs: np.ndarray, points: np.ndarray, rate: float) -> float:
     """Log ratio of the densities of orthonormal directions of space, from two data sets."""
     whole, basis = 0.0, np.eye(3)

@@ -100,6 +100,27 @@ def test_a_mean_whose_numbers_do_not_make_its_guarantee_is_no_release(
     assert cdp.Release.from_json(json.dumps(more)).scale == more["scale"]
 
 
+@pytest.mark.parametrize(
+    "guarantee", [cdp.PureDP(1.0), cdp.GDP(1.0), cdp.ApproxDP(1.0, 1e-3)], ids=str
+)
+def test_noise_and_the_count_beside_it_keep_the_guarantee_together(guarantee: Any) -> None:
+    ball = cdp.Ball("euclidean:6", [0.0] * 6, 0.5)
+    mean = cdp.frechet_mean(np.zeros((500, 6)), ball, guarantee, coverage=True)
+    data = json.loads(mean.to_json())
+    own = data["coverage"]["guarantee"]
+    larger = own | {name: 1.1 * value for name, value in own.items() if isinstance(value, float)}
+    whole = own | {name: 1.0 for name, value in own.items() if isinstance(value, float)}
+    for edit in (
+        {"scale": 0.999 * data["scale"]},
+        {"coverage": data["coverage"] | {"guarantee": larger}},
+        {"coverage": data["coverage"] | {"guarantee": whole}},
+        {"coverage": data["coverage"] | {"guarantee": cdp.ZCDP(1e-9).to_dict()}},
+    ):
+        with pytest.raises(ValueError, match="beside"):
+            cdp.Release.from_json(json.dumps(data | edit))
+    assert cdp.Release.from_json(json.dumps(data)) == mean
+
+
 WAYS: list[dict[str, Any]] = [
     {},
     {"coverage": False},

@@ -11,6 +11,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -137,13 +138,21 @@ def sums_on(client: Any, points: PointsOfFile, rows: int, base: FloatArray) -> l
     starts = list(range(0, total, rows))
     stops = [min(start + rows, total) for start in starts]
     shared = client.scatter(points, hash=False)  # once to each worker, not with each task
-    tasks = client.map(_sums_of_range, [shared] * len(starts), starts, stops, base=base, pure=False)
+    common = [[shared] * len(starts), [_Exact(base)] * len(starts)]
+    tasks = client.map(_sums_of_range, *common, starts, stops, pure=False)
     found: list[Sums] = client.gather(tasks)
     return found
 
 
-def _sums_of_range(points: PointsOfFile, start: int, stop: int, base: FloatArray) -> Sums:
-    return points.sums_of_range(start, stop, base)
+@dataclass(frozen=True, repr=False)
+class _Exact:
+    """Exact numbers about the records, which no log of a task that fails may show."""
+
+    numbers: FloatArray
+
+
+def _sums_of_range(points: PointsOfFile, base: _Exact, start: int, stop: int) -> Sums:
+    return points.sums_of_range(start, stop, base.numbers)
 
 
 @contextmanager
@@ -153,7 +162,12 @@ def cluster_of(workers: int | None, scheduler: str | None) -> Iterator[Any]:
         with _engine.Client(scheduler) as client:
             yield client
         return
-    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    # a dashboard on the port that is free, which this machine alone reaches
+    options = {
+        "threads_per_worker": 1,
+        "processes": True,
+        "dashboard_address": "127.0.0.1:0",
+    }
     with (
         _engine.LocalCluster(n_workers=workers, **options) as cluster,
         _engine.Client(cluster) as client,

@@ -27,7 +27,8 @@ from curvedp.privacy.conversion import round_down
 _BITS, _SUM_BITS, _ROWS = 20, 62, 1 << 11
 #: Bound on what doubles add to a row's squared length, for each direction that is left out.
 _ROUNDING = Fraction(1, 1 << 28)
-#: The largest rate times number of rows.
+#: The largest rate times number of rows and d (d + 8): so that the bound on what the sampler rounds
+#: off, which is in the exponent of its acceptance rate, stays below 1/4.
 _LARGEST = 2.0**48
 
 #: A symmetric matrix of integers.
@@ -82,7 +83,7 @@ class Directions:
             rate = Fraction(way.epsilon) / (moved * shifts)
         else:
             rate = Fraction(bounded_range_epsilon(way, self.draws)) / (2 * moved)
-        self.rate = min(round_down(rate), _LARGEST / n)
+        self.rate = min(round_down(rate), _LARGEST / (n * dim * (dim + 8)))
         self.bits = min(_BITS, (_SUM_BITS - n.bit_length()) // 2)
 
     @property

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +19,7 @@ from curvedp.mechanisms.base import Mechanism, Way
 from curvedp.mechanisms.calibration import own_epsilon
 from curvedp.mechanisms.choice import MECHANISMS, ways_of_one_draw
 from curvedp.mechanisms.l2 import L2Mechanism
-from curvedp.privacy import ApproxDP, Guarantee, PureDP, Release, Unproved
+from curvedp.privacy import GDP, ApproxDP, Guarantee, PureDP, Release, Unproved
 from curvedp.privacy.coverage import Coverage
 from curvedp.privacy.l2_noise import L2Noise
 from curvedp.privacy.release import frozen_array, percent
@@ -39,6 +40,28 @@ def _needed_scale(kind: type[Mechanism], ball: Ball, moved: float, way: Way) -> 
         return kind(ball, moved, own).scale
     except (ExistenceError, TypeError) as error:
         raise ValueError(f"there is no such noise: {error}") from None
+
+
+def _beside(way: Way, count: Coverage | None) -> Way:
+    """What a count of records inside the ball leaves of a budget for the mean.
+
+    Raises
+    ------
+    ValueError
+        If it leaves nothing, or is none that shares such a budget.
+    """
+    if count is None:
+        return way
+    match way, count.guarantee:
+        case GDP(), GDP() as own:
+            left = math.sqrt(max(way.mu**2 - own.mu**2, 0.0))
+        case PureDP() | ApproxDP(), PureDP() as own:
+            left = way.epsilon - own.epsilon
+        case _:
+            left = 0.0
+    if left <= 0.0:
+        raise ValueError(f"{way} leaves no noise beside a count of records at {count.guarantee}")
+    return replace(way, mu=left) if isinstance(way, GDP) else replace(way, epsilon=left)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -100,10 +123,12 @@ class MeanRelease(Release):
         if kind is None or self.calibrated_to is None:  # a mechanism of the user's own
             return
         moved = self.sensitivity + 2 * self.solver_tolerance
-        scale = _needed_scale(kind, self._ball, moved, self.calibrated_to)
+        way = _beside(self.calibrated_to, self.coverage)
+        scale = _needed_scale(kind, self._ball, moved, way)
         if self.scale < scale * (1 - _ROOM):
+            beside = "" if way == self.calibrated_to else ", beside its count of records"
             raise ValueError(
-                f"its noise does not imply {self.calibrated_to}: that needs {scale:.6g}"
+                f"its noise does not imply {self.calibrated_to}{beside}: that needs {scale:.6g}"
             )
 
     @property
