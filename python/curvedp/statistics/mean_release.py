@@ -43,7 +43,7 @@ def _needed_scale(kind: type[Mechanism], ball: Ball, moved: float, way: Way) -> 
 
 
 def _beside(way: Way, count: Coverage | None) -> Way:
-    """What a count of records inside the ball leaves of a budget for the mean.
+    """The rest of a budget that a count of records inside the ball leaves to the mean.
 
     Raises
     ------
