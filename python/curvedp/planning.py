@@ -474,6 +474,8 @@ def _conformal_mean(request: _Request, n: int) -> Plan:
 
 def _frechet_variance(request: _Request, n: int) -> Plan:
     ball, statistic = request.ball, Variance()
+    told = ball.unit is not None and ball.unit.length is not None
+    squared = "" if told else ", in squared units of the metric"
     design = statistic.design(request.call(statistic), ball, n)
     least = min(design.least_within, design.within)
     return Plan(
@@ -483,8 +485,8 @@ def _frechet_variance(request: _Request, n: int) -> Plan:
         quantity="expected error",
         low=design.error(least),
         high=design.error(design.within),
-        meaning="The error is that of the variance, in squared units of the metric: least "
-        "where the records' mean is the ball's centre, largest where it lies at the edge.",
+        meaning=f"The error is that of the variance{squared}: least where the records' mean is "
+        "the ball's centre, largest where it lies at the edge.",
         radius=None,
     )
 

@@ -148,6 +148,12 @@ def test_words_that_say_nothing_of_a_space_are_refused(space, said, message):
         space.as_points(space.origin, **said)
 
 
+@pytest.mark.parametrize("said", [np.array([1, 0]), "first", 1])
+def test_scalar_first_is_true_or_false(said):
+    with pytest.raises(TypeError, match="scalar_first must be True or False"):
+        TURNS.as_points(TURNS.origin, scalar_first=said)
+
+
 def test_numbers_of_another_form_than_is_said_are_refused_without_their_count():
     with pytest.raises(ValueError, match="records of 6 numbers") as refused:
         SPD.as_points(tensors(987), order="dipy")

@@ -90,6 +90,17 @@ def test_the_guarantee_says_which_mechanism_is_used() -> None:
         TangentPCA(BALL, cdp.GDP(1.0), mechanism="laplace").fit(records)
 
 
+def test_the_number_of_weights_says_which_mechanism_is_meant() -> None:
+    records = ellipsoid(300)
+    for guarantee in (cdp.PureDP(1.0), cdp.GDP(1.0)):
+        of_moment = TangentPCA(BALL, guarantee, 2, weights=(0.3, 0.7)).fit(records)
+        assert of_moment.release_.value.shape == (6, 6)
+        drawn = TangentPCA(BALL, guarantee, 2, weights=(0.3, 0.6, 0.1)).fit(records)
+        assert drawn.release_.value.shape == (2, 6)
+    with pytest.raises(ValueError, match="weights"):
+        TangentPCA(BALL, cdp.GDP(1.0), 2, weights=(0.3, 0.7), mechanism="exponential").fit(records)
+
+
 def test_on_a_line_there_is_nothing_to_choose() -> None:
     line, x = cdp.Ball("euclidean:1", [0.0], 1.0), np.linspace(-1.0, 1.0, 50)[:, None]
     with pytest.raises(ValueError, match="nothing to choose"):

@@ -119,7 +119,7 @@ def test_a_person_in_several_classes_is_paid_for():
         assert model.guarantee_.mu == pytest.approx(0.5 * math.sqrt(3))
     records, labels = gestures()
     persons = np.arange(len(labels)) // 10
-    with pytest.raises(ValueError, match="groups_per_unit"):
+    with pytest.raises(ValueError, match="classes_per_unit"):
         PrivateMDM(BALL, cdp.GDP(0.5)).fit(records, labels, units=persons)
     named = PrivateMDM(BALL, cdp.GDP(0.5), classes_per_unit=3, adaptive=False)
     release = named.fit(records, labels, units=persons).releases_["left"]

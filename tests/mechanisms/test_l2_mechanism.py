@@ -223,8 +223,9 @@ def test_only_requests_of_epsilon_and_delta_have_that_way():
     assert choose_mechanism(line(2), ONE) is cdp.L2Mechanism
     for asked in (cdp.PureDP(1.0), cdp.GDP(1.0), cdp.ZCDP(0.5), cdp.ApproxDP(0.0, 0.1)):
         assert not any(isinstance(way, cdp.ApproxDP) for way in ways_of_one_draw(asked))
-    with pytest.raises(TypeError, match="l2 mechanism"):
-        cdp.L2Mechanism(line(2), 0.1, cdp.GDP(1.0))
+    for asked in (cdp.GDP(1.0), cdp.ZCDP(0.5)):
+        with pytest.raises(TypeError, match="l2 mechanism gives pure or"):
+            cdp.L2Mechanism(line(2), 0.1, asked)
 
 
 @pytest.mark.parametrize("counted", [True, False])

@@ -79,6 +79,10 @@ def test_texts_are_the_numbers_in_the_unit():
     mean = cdp.frechet_mean(PLACES, EARTH, cdp.GDP(1.0))
     report = mean.report()
     assert "ball of radius 500 km" in report
+    words = " ".join(report.split())
+    assert words.count("in units of the metric") == 2  # sensitivity and scale, which are lengths
+    scores = cdp.principal_components(PLACES, 1, EARTH, cdp.PureDP(50.0))
+    assert "units of the metric" not in " ".join(text for _, text in scores._facts())
     told = re.search(r"expected error: ([\d.]+) km", report)
     assert float(told[1]) == pytest.approx(mean.expected_error / KM, rel=1e-5)
     lon, lat = cdp.Sphere(2).to_lonlat(mean.value)
@@ -106,6 +110,10 @@ def test_plans_are_told_in_the_unit():
     assert cdp.plan("frechet_mean", EARTH, cdp.GDP(1.0), error=5 * EARTH.unit.length).n > 1
     spread = cdp.plan("frechet_variance", EARTH, cdp.GDP(1.0), n=400)
     assert f"{spread.high / KM**2:.4g} km^2" in repr(spread)
+    assert "units of the metric" not in " ".join(spread.report().split())
+    assert (
+        "units of the metric" in cdp.plan("frechet_variance", TENSORS, cdp.GDP(1.0), n=400).report()
+    )
 
 
 def test_hours_and_entries_of_tensors():

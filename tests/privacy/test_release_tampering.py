@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any
 
@@ -144,6 +145,30 @@ def test_every_mean_that_is_released_is_read(spec: str, way: dict[str, Any]) -> 
         found: Any = cdp.frechet_mean(records, ball, guarantee, **way)
         found = found[0] if "groups" in way else found
         assert cdp.Release.from_json(found.to_json()) == found
+
+
+@pytest.mark.parametrize("mechanism", [None, "l2-mechanism"])
+def test_means_of_protected_numbers_of_records_are_read(mechanism: str | None) -> None:
+    ball, call = cdp.Ball("sphere:2", [0.0, 0.0, 1.0], 0.5), {"mechanism": mechanism}
+    records = np.tile(ball.center, (900, 1))
+    for guarantee in (cdp.PureDP(3.0), cdp.ApproxDP(1.0, 1e-6)):
+        own = dataclasses.replace(guarantee, neighbours="add-remove")
+        found: Any = cdp.frechet_mean(records, ball, own, coverage=True, n_guess=900, **call)
+        assert found.coverage is not None
+        assert found.count is not None
+        assert cdp.Release.from_json(found.to_json()) == found
+
+
+@pytest.mark.parametrize("guarantee", [cdp.ApproxDP(0.3, 0.1), cdp.ApproxDP(1.0, 1e-3)], ids=str)
+def test_l2_noise_is_read_wherever_the_search_for_its_scale_ends(guarantee: Any) -> None:
+    """Another build may end it up to a millionth farther; a thousandth less noise is refused."""
+    ball = cdp.Ball("sphere:2", [0.0, 0.0, 1.0], 0.5)
+    records = np.tile(ball.center, (900, 1))
+    found = cdp.frechet_mean(records, ball, guarantee, mechanism="l2-mechanism", coverage=True)
+    data = json.loads(found.to_json())
+    assert cdp.Release.from_json(json.dumps(data)) == found
+    with pytest.raises(ValueError, match="beside"):
+        cdp.Release.from_json(json.dumps(data | {"scale": 0.999 * data["scale"]}))
 
 
 def test_assumptions_cannot_be_spelled_so_that_the_seed_is_overlooked() -> None:

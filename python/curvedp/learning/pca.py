@@ -46,12 +46,13 @@ class TangentPCA(Transformer):
     weights : sequence of float, optional
         Shares of the budget (of mu^2 for GDP): of the mean and the second moment, by default
         (0.1, 0.9), or of the mean, the directions and their variances, by default (0.2, 0.7, 0.1).
+        Their number says which mechanism is meant.
     max_dist : float, optional
         Public length at which logarithms are shortened, as in `log_covariance` or
         `principal_components`.
     mechanism : {"exponential", "moment"}, optional
-        How the components are found; by default "exponential" under PureDP where the noise of a
-        moment, in operator norm, is about 2.5 % of the squared radius or more.
+        How the components are found; by default as `weights` say, or "exponential" under PureDP
+        where the noise of a moment, in operator norm, is about 2.5 % of the squared radius or more.
 
     Attributes
     ----------
@@ -148,6 +149,8 @@ class TangentPCA(Transformer):
         """True for the exponential mechanism, of which a line has none."""
         if self.mechanism is not None:
             return as_choice(self.mechanism, _MECHANISMS, "mechanism") == "exponential"
+        if self.weights is not None:
+            return len(self.weights) == 3
         if not isinstance(self.guarantee, PureDP) or dim < 2:
             return False
         size, share = dim * (dim + 1) // 2, _WEIGHTS[1] * self.guarantee.epsilon

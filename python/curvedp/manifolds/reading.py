@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from types import MappingProxyType
+from types import MappingProxyType, NoneType
 from typing import Any
 
 import numpy as np
@@ -96,7 +96,7 @@ class Reading:
     def __post_init__(self) -> None:
         if self.order is not None:
             as_choice(self.order, tuple(ORDERS), "order")
-        if self.scalar_first not in (None, True, False):
+        if not isinstance(self.scalar_first, (bool, NoneType)):
             raise TypeError(f"scalar_first must be True or False, got {self.scalar_first!r}")
         if self.angle_units is not None:
             as_choice(self.angle_units, tuple(UNITS_OF_ANGLES), "angle_units")

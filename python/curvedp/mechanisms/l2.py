@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from curvedp.mechanisms.base import ChartMechanism
 from curvedp.mechanisms.calibration import outward_scale, own_epsilon
-from curvedp.privacy import GDP, PureDP
+from curvedp.privacy import ApproxDP, PureDP
 
 
 class L2Mechanism(ChartMechanism):
@@ -40,7 +40,7 @@ class L2Mechanism(ChartMechanism):
     @property
     def _loss(self) -> PureDP:
         """The pure guarantee that it has beside (epsilon, delta): epsilon'-DP."""
-        if isinstance(self.guarantee, GDP):
+        if not isinstance(self.guarantee, PureDP | ApproxDP):
             raise TypeError(f"{self.name} gives pure or (epsilon, delta)-DP: ask for one of them")
         epsilon = own_epsilon(self.guarantee, self.ball.manifold.dim)
         return PureDP(epsilon, neighbours=self.guarantee.neighbours)

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from curvedp._validation import (
-    as_probability,
-)
+from curvedp._validation import as_probability
 from curvedp.manifolds import Manifold
 from curvedp.nonprivate.mean import as_points_of, frechet_mean, rows_and_mean
 from curvedp.statistics.interval import VarianceInterval

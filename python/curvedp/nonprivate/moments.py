@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from curvedp._validation import (
-    FloatArray,
-)
+from curvedp._validation import FloatArray
 from curvedp.manifolds import Manifold
 from curvedp.nonprivate.mean import rows_and_mean
 

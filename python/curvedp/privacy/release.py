@@ -537,7 +537,8 @@ class Release(Disclosed):
     def _facts(self) -> list[tuple[str, str]]:
         """Names and texts of what a report and a notebook show."""
         has_length = self.ball_unit is not None and self.ball_unit.length is not None
-        of_metric = ", in units of the metric" if has_length else ""
+        is_length = has_length and power_of(self.statistic) == 1
+        of_metric = ", in units of the metric" if is_length else ""
         value = f"array of shape {self.value.shape}: see .value"
         if not is_long(self.value):
             value = np.array2string(self.value, precision=6, suppress_small=True, max_line_width=84)

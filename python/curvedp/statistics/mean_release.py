@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
@@ -20,8 +21,9 @@ from curvedp.mechanisms.calibration import own_epsilon
 from curvedp.mechanisms.choice import MECHANISMS, ways_of_one_draw
 from curvedp.mechanisms.l2 import L2Mechanism
 from curvedp.privacy import GDP, ApproxDP, Guarantee, PureDP, Release, Unproved
+from curvedp.privacy.conversion import round_down
 from curvedp.privacy.coverage import Coverage
-from curvedp.privacy.l2_noise import L2Noise
+from curvedp.privacy.l2_noise import L2Noise, l2_delta
 from curvedp.privacy.release import frozen_array, percent
 from curvedp.statistics.shrinkage import error_ratio, shrunk_points
 from curvedp.unit import told_in
@@ -43,7 +45,7 @@ def _needed_scale(kind: type[Mechanism], ball: Ball, moved: float, way: Way) -> 
 
 
 def _beside(way: Way, count: Coverage | None) -> Way:
-    """What a count of records inside the ball leaves of a budget for the mean.
+    """The rest of a budget that a count of records inside the ball leaves to the mean.
 
     Raises
     ------
@@ -56,7 +58,7 @@ def _beside(way: Way, count: Coverage | None) -> Way:
         case GDP(), GDP() as own:
             left = math.sqrt(max(way.mu**2 - own.mu**2, 0.0))
         case PureDP() | ApproxDP(), PureDP() as own:
-            left = way.epsilon - own.epsilon
+            left = round_down(max(Fraction(way.epsilon) - Fraction(own.epsilon), Fraction(0)))
         case _:
             left = 0.0
     if left <= 0.0:
@@ -123,13 +125,23 @@ class MeanRelease(Release):
         if kind is None or self.calibrated_to is None:  # a mechanism of the user's own
             return
         moved = self.sensitivity + 2 * self.solver_tolerance
-        way = _beside(self.calibrated_to, self.coverage)
+        way = self.calibrated_to
+        if self.count is None:  # otherwise all counts are promised together
+            way = _beside(way, self.coverage)
         scale = _needed_scale(kind, self._ball, moved, way)
-        if self.scale < scale * (1 - _ROOM):
+        if self.scale < scale * (1 - _ROOM) and not self._is_on_curve(way, moved):
             beside = "" if way == self.calibrated_to else ", beside its count of records"
             raise ValueError(
                 f"its noise does not imply {self.calibrated_to}{beside}: that needs {scale:.6g}"
             )
+
+    def _is_on_curve(self, way: Way, moved: float) -> bool:
+        """True for l2 noise that keeps (epsilon, delta); searches for its scale end nearby."""
+        if not isinstance(way, ApproxDP):
+            return False
+        shift = moved * self._ball.frame.lipschitz / self.scale
+        delta = l2_delta(way.epsilon, shift, self._ball.manifold.dim)
+        return delta <= way.delta * (1 + _ROOM)
 
     @property
     def losses(self) -> tuple[Guarantee | L2Noise, ...]:
