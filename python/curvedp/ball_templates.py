@@ -119,6 +119,29 @@ def is_of_field(manifold: Manifold, unit: Unit) -> bool:
     return unit.length == (None if template.radius is not None else template.units[unit.name])
 
 
+def checked_unit(unit: Unit) -> Unit:
+    """A unit, of a field's with that field's length: others would tell a ball of another size.
+
+    Raises
+    ------
+    ValueError
+        For a field's unit with another name or length.
+    """
+    template = TEMPLATES.get(unit.field)
+    if template is None:
+        return unit
+    length = _named(template.units, unit.name, f"unit of {unit.field!r}")
+    told = 0.0 if template.radius is not None else length
+    if not math.isclose(unit.length or 0.0, told, rel_tol=1e-9):
+        raise ValueError(f"{unit.name!r} of {unit.field!r} has another length than {unit.length}")
+    return unit
+
+
+def stored_unit(data: Any) -> Unit | None:
+    """`Unit.from_dict` of a unit that can be one, or of None."""
+    return None if data is None else checked_unit(Unit.from_dict(data))
+
+
 def is_template(manifold: Manifold, center: FloatArray, radius: float, unit: Unit) -> bool:
     """True for the ball that a field's template has itself, in this unit."""
     template = TEMPLATES.get(unit.field)

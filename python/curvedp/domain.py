@@ -17,7 +17,7 @@ from curvedp._displays import Shown, displayed
 from curvedp._html import card
 from curvedp._text import numbers, shortest
 from curvedp._validation import FloatArray, as_array, as_finite, as_positive
-from curvedp.ball_templates import is_of_field, is_template, public_ball
+from curvedp.ball_templates import checked_unit, is_of_field, is_template, public_ball
 from curvedp.manifolds import Manifold, Product, Sphere, Torus, as_manifold
 from curvedp.unit import Unit, told_in
 
@@ -84,7 +84,7 @@ class Ball:
     ) -> None:
         if not isinstance(unit, (Unit, NoneType)):
             raise TypeError(f"unit must be a Unit or None, got {type(unit).__name__}")
-        self._unit = unit
+        self._unit = None if unit is None else checked_unit(unit)
         if isinstance(manifold, Product):
             raise TypeError("a product of manifolds has a ball for each factor: use ProductBall")
         if isinstance(center, str):

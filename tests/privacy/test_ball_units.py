@@ -229,3 +229,19 @@ def test_a_unit_is_a_positive_length():
     for wrong in (0.0, -1.0, math.inf, math.nan):
         with pytest.raises(ValueError, match="length"):
             Unit("earth", "km", wrong)
+
+
+@pytest.mark.parametrize("ball", BALLS.values(), ids=BALLS)
+def test_a_unit_of_a_field_has_that_fields_length_in_stored_texts_and_balls(ball):
+    """5000 km told as 5 would be a ball of another size; units of one's own have any length."""
+    records = np.repeat(ball.center[None], 50, axis=0)
+    data = json.loads(cdp.frechet_mean(records, ball, cdp.GDP(1.0)).to_json())
+    own = data["ball_unit"]
+    length = None if own["length"] else 1.0
+    for wrong in (own | {"length": 5.0}, own | {"length": length}, own | {"name": "leagues"}):
+        with pytest.raises(ValueError, match="another length|no unit"):
+            cdp.Release.from_json(json.dumps(data | {"ball_unit": wrong}))
+        with pytest.raises(ValueError, match="another length|no unit"):
+            cdp.Ball(ball.manifold, ball.center, ball.radius, unit=Unit(**wrong))
+    mine = own | {"field": "mine", "length": 5.0}
+    assert cdp.Release.from_json(json.dumps(data | {"ball_unit": mine})).ball_unit.length == 5.0

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from curvedp.ball_templates import stored_unit
 from curvedp.batch.columns import RecordColumns
 from curvedp.domain import Ball, ProductBall, WholeSpace, as_domain
 from curvedp.errors import BatchError
@@ -23,7 +24,6 @@ from curvedp.statistics.call import Call, CoverageOption, Designs
 from curvedp.statistics.counting import check_coverage, counted
 from curvedp.statistics.moments import Moment
 from curvedp.statistics.paid import COUNT_COLUMNS
-from curvedp.unit import Unit
 
 __all__ = [
     "REFUSAL",
@@ -335,8 +335,7 @@ def ball_from_dict(data: dict[str, Any]) -> Ball:
     if isinstance(space, Product):
         return ProductBall(*map(ball_from_dict, data["factors"]), manifold=space)
     center = np.array(data["center"]).reshape(space.point_shape)
-    unit = None if data["unit"] is None else Unit.from_dict(data["unit"])
-    ball = Ball(space, center, data["radius"], unit=unit)
+    ball = Ball(space, center, data["radius"], unit=stored_unit(data["unit"]))
     center.flags.writeable = False
     ball._center = center
     return ball

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from curvedp._arrow import pa, pc, pq
 from curvedp._html import MOST_ROWS, card
 from curvedp._validation import FloatArray
+from curvedp.ball_templates import stored_unit
 from curvedp.batch.chunk import Chunk, rows_of_chunk
 from curvedp.batch.columns import RecordColumns, as_table, in_order, key_columns, runs, select
 from curvedp.batch.counts import added_up, count_of, counts_of_groups
@@ -39,7 +40,6 @@ from curvedp.statistics.call import Designs, Report
 from curvedp.statistics.counting import counted
 from curvedp.statistics.grouping import Offsets, most_groups, numbers_of, refuse_many_groups
 from curvedp.statistics.tables import releases_table
-from curvedp.unit import Unit
 
 __all__ = ["BatchReleases", "release_table"]
 
@@ -164,7 +164,7 @@ class BatchReleases(Disclosed):
             ball["manifold"],
             domain=domain_text(
                 [ball.get("radius", math.inf if len(ball) == 1 else None)],
-                None if ball.get("unit") is None else Unit.from_dict(ball["unit"]),
+                stored_unit(ball.get("unit")),
             ),
             total=Guarantee.from_dict(found["guarantee_of_all"]),
             each=self._guarantee,

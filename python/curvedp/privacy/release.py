@@ -22,6 +22,7 @@ from curvedp._displays import Shown, displayed
 from curvedp._html import card
 from curvedp._text import is_long, numbers, rounded_down, rounded_up
 from curvedp._validation import as_count, as_positive
+from curvedp.ball_templates import stored_unit
 from curvedp.manifolds import as_manifold
 from curvedp.privacy.assumptions import explained
 from curvedp.privacy.base import Guarantee, adds_or_removes
@@ -393,8 +394,7 @@ class Release(Disclosed):
             data["coverage"] = Coverage.from_dict(data["coverage"])
         if data["count"] is not None:
             data["count"] = RecordCount.from_dict(data["count"])
-        if data["ball_unit"] is not None:
-            data["ball_unit"] = Unit.from_dict(data["ball_unit"])
+        data["ball_unit"] = stored_unit(data["ball_unit"])
         if not isinstance(data["assumptions"], list):
             raise ValueError("assumptions must be a list of keys")
         data["assumptions"] = frozenset(data["assumptions"])
