@@ -239,9 +239,9 @@ def test_a_unit_of_a_field_has_that_fields_length_in_stored_texts_and_balls(ball
     own = data["ball_unit"]
     length = None if own["length"] else 1.0
     for wrong in (own | {"length": 5.0}, own | {"length": length}, own | {"name": "leagues"}):
-        with pytest.raises(ValueError, match="another length|no unit"):
+        with pytest.raises(ValueError, match=r"another length|no unit"):
             cdp.Release.from_json(json.dumps(data | {"ball_unit": wrong}))
-        with pytest.raises(ValueError, match="another length|no unit"):
+        with pytest.raises(ValueError, match=r"another length|no unit"):
             cdp.Ball(ball.manifold, ball.center, ball.radius, unit=Unit(**wrong))
     mine = own | {"field": "mine", "length": 5.0}
     assert cdp.Release.from_json(json.dumps(data | {"ball_unit": mine})).ball_unit.length == 5.0
