@@ -170,6 +170,7 @@ OWN = {
     "interval": (["--level", 0.9], ("level", 0.9), "lower"),
     "fourth-moment": (["--weights", "0.4,0.6"], ("weights", [0.4, 0.6]), "mean"),
     "covariance": (["--max-dist", 0.7], ("max_dist", 0.7), "mean"),
+    "components": (["--n-components", 2], ("n_components", 2), "variances"),
     "hessian": (["--max-dist", 0.7], ("max_dist", 0.7), "mean"),
     "located": (["--clip", 2], ("clip", 2.0), "spread"),
     "median": ([], ("tau", None), "sensitivity"),
