@@ -397,7 +397,7 @@ def test_all_statistics_are_served_but_these():
         others
         == {
             *("Calibrated", "EachGroup", "Moment", "PermutationTest", "_MatrixMoment"),  # bases
-            *("DistanceMoments", "_MeanDistance"),  # parts of others
+            *("DistanceMoments", "_MeanDistance", "_VariancesAlong"),  # parts of others
             "LocatedMean",  # counts by itself, without a ball
             *("Embedding", "PrivateQuery"),  # of a collection, whose owner knows its size
         }
