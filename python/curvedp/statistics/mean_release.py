@@ -129,7 +129,8 @@ class MeanRelease(Release):
         if self.count is None:  # otherwise all counts are promised together
             way = _beside(way, self.coverage)
         scale = _needed_scale(kind, self._ball, moved, way)
-        if self.scale < scale * (1 - _ROOM) and not self._is_on_curve(way, moved):
+        is_enough = self.scale >= scale * (1 - _ROOM)
+        if not is_enough and not (kind is L2Mechanism and self._is_on_curve(way, moved)):
             beside = "" if way == self.calibrated_to else ", beside its count of records"
             raise ValueError(
                 f"its noise does not imply {self.calibrated_to}{beside}: that needs {scale:.6g}"
