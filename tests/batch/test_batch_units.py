@@ -8,8 +8,8 @@ import batch_cases as cases
 import curvedp as cdp
 import curvedp.batch
 from batch_cases import release
-from curvedp.batch import ordered, sizes, units
-from curvedp.batch.columns import RecordColumns, key_columns, runs, unit_hashes
+from curvedp.batch import columns, ordered, sizes, units
+from curvedp.batch.columns import RecordColumns, key_columns, key_hashes, runs, unit_hashes
 from curvedp.batch.parquet import Source
 from curvedp.batch.sizes import group_sizes
 from curvedp.errors import BatchError
@@ -100,6 +100,28 @@ def test_the_number_of_persons_is_known_before(arrange, tmp_path, monkeypatch):
     table = release(arrange(named()), units="person", skip_small=True).table
     numbers, counts = np.unique(table["n"].to_pylist(), return_counts=True)
     assert found == dict(zip(numbers.tolist(), counts.tolist(), strict=True))
+
+
+def test_a_person_in_two_groups_whose_keys_have_one_hash_is_in_two(tmp_path):
+    """Keys of several integers can be found that have one hash; the guarantee counts groups."""
+    # the second integer makes up for what the first changes, modulo 2^64
+    mixed = columns._mixed(np.array([1, 2], dtype=np.uint64))
+    other = (mixed[:1] - mixed[1:] + np.uint64(5)).view(np.int64)
+    keys = np.array([[1, 5], [2, other[0]], [3, 0]])
+    both = pa.table({"a": keys[:, 0], "b": keys[:, 1]})
+    assert len(set(key_hashes(both).tolist())) == 2
+    group = np.tile([0, 2, 1], 20)  # not in order
+    person = np.array([f"{own}/{number}" for number, own in enumerate(group)], dtype=object)
+    person[[3, 5]] = "who"
+    table = cases.table(60).slice(0, 60).select(["direction"])
+    for place, name in enumerate(["a", "b"]):
+        table = table.append_column(name, pa.array(keys[group, place]))
+    table = table.append_column("person", pa.array(person))
+    ledger = cdp.Ledger(cdp.GDP(5.0))
+    asked = {"by": ["a", "b"], "units": "person", "ledger": ledger, "out": tmp_path / "out.parquet"}
+    with pytest.raises(ValueError, match="groups_per_unit"):
+        release(cases.write(tmp_path / "in.parquet", table), **asked)
+    assert ledger.spent is None
 
 
 @pytest.mark.parametrize("kind", ["table", "sorted file", "other file"])

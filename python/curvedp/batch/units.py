@@ -28,7 +28,7 @@ def first_records(group: NDArray[Any], units: Hashes) -> NDArray[np.int64]:
     order = np.lexsort((units, group))
     group, units = group[order], units[order]
     changed = (group[1:] != group[:-1]) | (units[1:] != units[:-1])
-    return np.asarray(order[np.append([True] * min(len(order), 1), changed)])
+    return np.asarray(order[np.append(True, changed)[: len(order)]])
 
 
 class Memberships:
