@@ -26,6 +26,7 @@ import numpy as np
 import curvedp as cdp
 from curvedp.errors import NoiseWarning
 from curvedp.learning import TangentPCA
+from learning import gestures
 
 COUNTS = (1, 3, 5)
 GUARANTEES = (
@@ -52,10 +53,7 @@ def tensors(folder: Path, name: str) -> np.ndarray:
 def data(folder: Path, name: str) -> tuple[cdp.Ball, np.ndarray]:
     """The public ball and private records."""
     if name == "gestures":
-        stored = np.load(folder / "emg_covariances" / "emg_cov_8x8.npz", allow_pickle=True)
-        records = stored["cov"].astype(np.float64)
-        public = stored["session"].astype(str) == "mg_s1"
-        return ball_of(records[public], cdp.SPD(8)), records[~public]
+        return gestures(folder)[:2]
     if name == "tensors":
         return ball_of(tensors(folder, "small_101D"), cdp.SPD(3)), tensors(folder, "small_64D")
     stored = np.load(folder / "retrieval_features" / "fashion_pca64_unit_5000.npz")

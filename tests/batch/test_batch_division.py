@@ -226,3 +226,65 @@ def test_a_range_is_whole_row_groups_and_a_chunk_about_what_is_asked_for(tmp_pat
     cases.run(tmp_path, source, chunk_rows=100, skip_small=True, **how)
     assert sum(cut) == 1000
     assert max(cut) < 150
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_an_input_may_end_with_row_groups_without_rows(tmp_path, in_order):
+    key = np.repeat([1, 2], 20) if in_order else np.tile([1, 2], 20)
+    data = pa.table({"key": key, "direction": list(rows(40))})
+    folder = tmp_path / "in"
+    folder.mkdir()
+    pq.write_table(data, folder / "a.parquet")
+    pq.write_table(data.slice(0, 0), folder / "b.parquet")  # one row group, of none
+    whole = cases.write(tmp_path / "in.parquet", data)
+    for source, how in ((whole, {}), (folder, {"chunk_rows": 20})):
+        found = cases.release(source, by="key", out=tmp_path / f"{source.name}.out", **how)
+        assert found.table.column("n").to_pylist() == [20, 20]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="limits of POSIX")
+@pytest.mark.parametrize("in_order", [True, False])
+def test_persons_of_many_ranges_need_few_open_files(tmp_path, in_order):
+    """There is a file of their names for each range or partition."""
+    import resource
+
+    n = 3000
+    key = np.random.default_rng(0).integers(0, 300, n)
+    key = np.sort(key) if in_order else key
+    data = pa.table({"key": key, "direction": list(rows(n)), "who": np.arange(n)})
+    file = cases.write(tmp_path / "in.parquet", data, row_group_size=16)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    opened = len(os.listdir("/dev/fd"))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (opened + 60, hard))
+    try:
+        found = cases.release(
+            file,
+            by="key",
+            units="who",
+            chunk_rows=16,
+            skip_small=True,
+            out=tmp_path / "out.parquet",
+        )
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert sum(found.table["n"].to_pylist()) == found.manifest["units"] > 0
+
+
+def test_files_of_stores_whose_times_can_be_set_are_read_in_pieces(tmp_path):
+    """As over SFTP: a time to the second, which the owner sets, and no version."""
+    local = pytest.importorskip("fsspec.implementations.local")
+    arrow = pytest.importorskip("pyarrow.fs")
+    path = tmp_path / "in.parquet"
+
+    def written(step):
+        plain = {"compression": None, "use_dictionary": False, "write_statistics": False}
+        pq.write_table(pa.table({"key": np.arange(5000) * step}), path, **plain)
+        os.utime(path, ns=(10**18, 10**18))
+        store = arrow.PyFileSystem(arrow.FSSpecHandler(local.LocalFileSystem()))
+        file = File(store, str(path))
+        stamp = file.stamp()
+        return stamp, file.pieces(1) if file.may_keep(stamp) else None
+
+    (one, pieces), (two, others) = written(1.0), written(2.0)
+    assert one == two
+    assert pieces != others

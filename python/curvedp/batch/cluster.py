@@ -82,13 +82,12 @@ class Cluster:
             ready = iter(range(job.layout.chunks))
             wanted = next(ready, None)
 
-            def write() -> int | None:
-                """Writes what is released of the chunks that come next; the one that is missing."""
+            def write() -> None:
+                """Writes what is released of the chunks that come next."""
                 nonlocal wanted
                 while wanted is not None and wanted not in missing:
                     append(job.stored(wanted))
                     wanted = next(ready, None)
-                return wanted
 
             write()
             for number, released in self._found(job, "release", left):

@@ -245,7 +245,8 @@ def hashes_of(keys: Table) -> Hashes:
 def key_hashes(keys: Table) -> Hashes:
     """A hash of every row of keys, for integers without their names.
 
-    Keys of one column of integers have one hash each: those of SplitMix64 are a permutation.
+    Keys of one column of integers, none of which is missing, have one hash each: those of
+    SplitMix64 are a permutation.
     """
     if not all(pa.types.is_integer(kind) for kind in keys.schema.types):
         return hashes_of(keys)

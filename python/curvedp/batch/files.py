@@ -91,9 +91,22 @@ class File:
         info = self.filesystem.get_file_info(self.path)
         return [self.path, info.size, info.mtime_ns, version]
 
+    def may_keep(self, stamp: Stamp) -> bool:
+        """True if other contents may have that stamp: the file's times can be set, or are unknown.
+
+        Arrow's own stores set them alone; fsspec's may be of disks elsewhere.
+        """
+        _, _, time, version = stamp
+        return self.is_here or (version is None and (self._store is not None or not time))
+
+    @property
+    def _store(self) -> Any:
+        """The file system of fsspec, if it is one."""
+        return getattr(getattr(self.filesystem, "handler", None), "fs", None)
+
     def _version(self) -> str | None:
         """The version that an object store gives a file, where fsspec tells it."""
-        store = getattr(getattr(self.filesystem, "handler", None), "fs", None)
+        store = self._store
         if store is None:
             return None
         store.invalidate_cache()

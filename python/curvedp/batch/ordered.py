@@ -17,7 +17,16 @@ from curvedp.batch.units import Memberships, first_records
 from curvedp.errors import BatchError
 from curvedp.statistics.grouping import Offsets
 
-__all__ = ["Groups", "OutOfOrder", "Range", "cut", "groups_in_order", "groups_of", "joined"]
+__all__ = [
+    "Groups",
+    "OutOfOrder",
+    "Range",
+    "columns_of_keys",
+    "cut",
+    "groups_in_order",
+    "groups_of",
+    "joined",
+]
 
 #: Rows whose keys are looked at together.
 _SCAN_ROWS = 1 << 18
@@ -92,7 +101,7 @@ class Groups:
         return Groups(self.keys.slice(start, stop - start), self.n[own], self.sizes[own], units)
 
 
-def _columns(by: Sequence[str], units: str | None) -> list[str]:
+def columns_of_keys(by: Sequence[str], units: str | None) -> list[str]:
     """The columns that say who is where."""
     return [*by, *([] if units is None else [units])]
 
@@ -101,7 +110,7 @@ def groups_of(
     source: Source, by: Sequence[str], units: str | None, start: int, stop: int
 ) -> Iterator[tuple[Groups, int]]:
     """Groups of some rows as they come, and the number of rows that are read."""
-    for table in source.tables(_columns(by, units), start, stop, _SCAN_ROWS):
+    for table in source.tables(columns_of_keys(by, units), start, stop, _SCAN_ROWS):
         start += len(table)
         yield Groups.of(table, by, units), start
 

@@ -220,22 +220,22 @@ class Source:
         """The first row of each stretch of whole row groups with so many rows, and their number."""
         found = [0]
         for start in self._starts[1:-1].tolist():
-            if start - found[-1] >= rows:
+            if start - found[-1] >= rows and start < self.rows:  # empty ones may end the input
                 found.append(start)
         return [*found, self.rows]
 
     def fingerprint(self) -> dict[str, Any]:
         """Sizes, times, versions and digests of the footers and of pieces of the files.
 
-        By these changed files are noticed. Pieces are read where times can be set or are unknown:
-        4 MB in all, at least one of each file. Of several files it is a digest.
+        By these changed files are noticed. Pieces are read where times can be set or are unknown
+        (`File.may_keep`): 4 MB in all, at least one of each file. Of several files it is a digest.
         """
         counts = pieces_of([int(stamp[1] or 0) for stamp in self.stamps])
         of_file = dict(zip((file.path for file in self._files), counts, strict=True))
         doubtful = [
             file
             for file, stamp in zip(self._files, self.stamps, strict=True)
-            if file.is_here or not any(stamp[2:])
+            if file.may_keep(stamp)
         ]
         digests = self._each(lambda file: file.pieces(of_file[file.path]), doubtful)
         pieces = dict(zip((file.path for file in doubtful), digests, strict=True))

@@ -171,9 +171,9 @@ class Dealt:
         """Number of groups of each number of records in a partition, or of units if they have
         names; these go to `units`.
 
-        Without units two keys of one hash count as one here: never of one column of integers, and
-        otherwise in one case of 300,000 among ten million keys. With units, in how many groups one
-        is decides over a guarantee, and keys are told apart by their names.
+        Without units two keys of one hash count as one here: never of one column of integers that
+        has none missing, and otherwise in one case of 300,000 among ten million keys. With units,
+        in how many groups one is decides over a guarantee, and keys are told apart by their names.
         """
         if units is None:
             _, hashes, _ = self._read(number, points=False)

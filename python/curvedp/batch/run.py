@@ -31,7 +31,7 @@ from curvedp.statistics.call import Report
 from curvedp.statistics.coverage import Weights
 from curvedp.statistics.releases import Releases
 
-__all__ = ["AT_ONCE", "Tally", "Threads", "Workers", "run"]
+__all__ = ["AT_ONCE", "Threads", "Workers", "run"]
 
 #: How notes of errors name the call that goes on; the command line puts its own in its place.
 _RESUME = "resume=True"
@@ -167,7 +167,7 @@ def release_all(job: Job, progress: Report) -> None:
     another. The last ones, and a chunk of a very large group, are released by all threads
     together, so that no thread is left without work.
     """
-    left, tally = deque(job.pending()), Tally(progress, job)
+    left, tally = deque(job.pending()), _Tally(progress, job)
     tally.tell()
     if not left:
         return
@@ -219,7 +219,7 @@ class _InTurn:
                 self._changed.notify_all()
 
 
-class Tally:
+class _Tally:
     """Progress of a whole job, from reports of chunks that are released side by side."""
 
     def __init__(self, progress: Report, job: Job) -> None:

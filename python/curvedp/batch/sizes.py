@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from curvedp.batch.columns import Hashes, key_columns, key_hashes, unit_hashes
-from curvedp.batch.ordered import OutOfOrder, groups_in_order
+from curvedp.batch.ordered import OutOfOrder, columns_of_keys, groups_in_order
 from curvedp.batch.parquet import Source
 from curvedp.batch.results import count_sizes
 from curvedp.batch.units import first_records
@@ -37,9 +37,7 @@ _Counts = tuple[Hashes, Hashes, Offsets]
 
 
 def _hashed(source: Source, by: Sequence[str], units: str | None) -> Iterator[_Counts]:
-    for table in source.tables(
-        [*by, *([] if units is None else [units])], 0, source.rows, _SCAN_ROWS
-    ):
+    for table in source.tables(columns_of_keys(by, units), 0, source.rows, _SCAN_ROWS):
         keys = key_hashes(key_columns(table, by))
         names = keys[:0] if units is None else unit_hashes(table, units)
         yield keys, names, np.ones(len(keys), dtype=np.int64)

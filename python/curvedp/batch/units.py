@@ -44,7 +44,8 @@ class Memberships:
     def begin(self) -> None:
         """Makes the folder, empty."""
         self.remove()
-        self._folder.mkdir(mode=0o700)
+        # what was given up may still write to it
+        self._folder.mkdir(mode=0o700, exist_ok=True)
 
     def remove(self) -> None:
         """Deletes the folder."""
@@ -59,14 +60,20 @@ class Memberships:
     def check(self, groups_per_unit: int) -> None:
         """Refuses a unit in more groups than was said, and deletes the folder."""
         whole = self._folder.glob("[!.]*")  # a worker that was killed leaves drafts
-        files = [np.memmap(path, dtype=np.uint64, mode="r") for path in whole]
-        parts = max(1, -(-sum(map(len, files)) // _AT_ONCE))
+        counts = {path: path.stat().st_size // 8 for path in whole}
+        parts = max(1, -(-sum(counts.values()) // _AT_ONCE))
         cuts = np.array([(part << 64) // parts for part in range(1, parts)], dtype=np.uint64)
-        ends = [[0, *np.searchsorted(own, cuts).tolist(), len(own)] for own in files]
+        # one file is open at a time: there is one for each range or partition
+        ends = {
+            path: [0, *np.searchsorted(np.memmap(path, np.uint64, "r"), cuts).tolist(), count]
+            for path, count in counts.items()
+        }
         most = 0
         for part in range(parts):
-            own = [units[end[part] : end[part + 1]] for units, end in zip(files, ends, strict=True)]
+            own = [
+                np.fromfile(path, np.uint64, end[part + 1] - end[part], offset=8 * end[part])
+                for path, end in ends.items()
+            ]
             most = max(most, most_groups(np.concatenate([*own, np.empty(0, dtype=np.uint64)])))
-        del files, own
         self.remove()
         refuse_many_groups(most, groups_per_unit)

@@ -17,7 +17,7 @@ from curvedp.batch.build import check_build
 from curvedp.batch.job import Job
 from curvedp.errors import BatchError
 
-__all__ = ["release_chunk", "work"]
+__all__ = ["work"]
 
 
 def work(folder: str, identity: str, turn: str, step: str, number: int) -> Any:
@@ -43,7 +43,7 @@ def work(folder: str, identity: str, turn: str, step: str, number: int) -> Any:
         _core.set_alone(False)
 
 
-def release_chunk(job: Job, number: int, points: Any = None) -> int:
+def _release_chunk(job: Job, number: int, points: Any = None) -> int:
     """Releases a chunk, unless it is; returns the number of its groups."""
     if job.is_done(number):
         return job.released(number)
@@ -55,7 +55,7 @@ def _release_stretch(job: Job, number: int) -> int:
     """Releases the chunks of a stretch, which are decoded one after the other."""
     begin, end = job.layout.stretches[number : number + 2]
     with job.source.anew(job.points.columns) as points:
-        return sum(release_chunk(job, chunk, points) for chunk in range(begin, end))
+        return sum(_release_chunk(job, chunk, points) for chunk in range(begin, end))
 
 
 @lru_cache(maxsize=4)

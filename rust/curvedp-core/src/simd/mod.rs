@@ -1,7 +1,8 @@
 //! Loops that vectorise, and the run-time choice of the instruction set that they are compiled for.
 //!
 //! No kernel of this crate uses fused multiply-add but for the rounding error of a product, which is exact with and
-//! without: results are the same, bit for bit, on every processor. (Matrix products of PrivateMail do.)
+//! without: results are the same, bit for bit, on every processor. (Matrix products of PrivateMail use it where there is
+//! one: their last bits depend on the processor.)
 
 pub(crate) mod arc;
 pub(crate) mod blocks;
