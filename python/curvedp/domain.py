@@ -386,10 +386,12 @@ class Ball:
             if is_template(self.manifold, self.center, self.radius, unit):
                 return f"Ball.from_units({unit.field!r}, {unit.name!r})"
             text = shortest(self.radius / length, lambda own: own * length == self.radius)
-            return (
-                f"Ball.from_units({unit.field!r}, {unit.name!r}, center={self._told_center}, "
-                f"radius={text})"
-            )
+            if float(text) * length == self.radius:
+                return (
+                    f"Ball.from_units({unit.field!r}, {unit.name!r}, center={self._told_center}, "
+                    f"radius={text})"
+                )
+            said = f", unit={unit!r}"
         named = f"{self.manifold.spec!r}, center={self._typed_center}, radius={self.radius!r}"
         return f"Ball({named}{said})"
 
@@ -400,17 +402,16 @@ class Ball:
     @property
     def _typed_center(self) -> str:
         """The centre by its name, or by all digits of its numbers if that is short."""
-        named, typed = self._named_center, self._digits
-        return typed if named[0] == "[" and len(typed) <= _TYPED else named
+        named = self._named_center
+        if named[0] != "[":
+            return named
+        return typed if len(typed := self._digits) <= _TYPED else named
 
     @property
     def _digits(self) -> str:
-        """Numbers of which the centre is made again."""
-        space = self.manifold
-        # rounding onto the manifold again may alternate between two points
-        other = space.project(self.center)
-        again = np.array_equal(space.project(self.center), self.center)
-        return repr((self.center if again else other).tolist())
+        """Numbers of which the centre is made again: rounding onto the manifold may alternate
+        between two points."""
+        return repr(self.manifold.project(self.center).tolist())
 
     @property
     def _told_center(self) -> str:
@@ -546,6 +547,16 @@ class ProductBall(Ball):
         parts = zip(self.factors, self.manifold.split(points), strict=True)
         inside: NDArray[np.bool_] = np.logical_and.reduce([b.contains(part) for b, part in parts])
         return inside
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Ball):
+            return NotImplemented
+        return isinstance(other, ProductBall) and (
+            (self.manifold, self.factors) == (other.manifold, other.factors)
+        )
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.manifold, self.factors))
 
     def __repr__(self) -> str:
         space = as_manifold(self.manifold.spec)

@@ -55,6 +55,14 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
+#: Parameters that some statistics alone take, and their values where they are not said.
+_TAKEN_BY = {
+    "level": ("confidence_region",),
+    "tau": ("geodesic_regression",),
+    "v_max": ("geodesic_regression",),
+    "mechanism": ("frechet_mean", "adaptive_mean", "confidence_region"),
+}
+_UNSAID = {"level": 0.95, "tau": None, "v_max": None, "mechanism": None}
 #: Errors of a regression up to this share of tau are as computed for flat space, within a third.
 _ARRIVES = 0.25
 
@@ -224,6 +232,9 @@ def plan(
         records_per_unit=as_count(records_per_unit, "records_per_unit"),
         mechanism=mechanism,
     )
+    for name, takers in _TAKEN_BY.items():
+        if getattr(request, name) != _UNSAID[name] and statistic not in takers:
+            raise ValueError(f"{statistic} takes no {name}: leave it out, as in the function")
     unit = domain.unit
     planner = _PLANNERS[statistic]
     if isinstance(domain, WholeSpace):
@@ -454,8 +465,6 @@ def _largest_error(request: _Request, design: AdaptiveDesign, n: int) -> float:
 
 
 def _conformal_mean(request: _Request, n: int) -> Plan:
-    if request.mechanism is not None:
-        raise ValueError("the conformal mean has one mechanism: leave mechanism out")
     ball, statistic = request.ball, curvedp.conformal.ConformalMean()
     low, high = statistic.design(request.call(statistic), ball, n).errors
     return Plan(

@@ -23,6 +23,10 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
+#: Lengths of a unit whose fourth power, for a moment, is a double.
+_SHORTEST, _LONGEST = 1e-60, 1e60
+
+
 @dataclass(frozen=True)
 class Unit:
     """A unit, and how long it is in the units of the metric.
@@ -54,6 +58,8 @@ class Unit:
                 raise TypeError(f"{name} of a unit must be a short plain text")
         if self.length is not None:
             object.__setattr__(self, "length", as_positive(self.length, "length"))
+            if not _SHORTEST <= self.length <= _LONGEST:
+                raise ValueError(f"length of a unit must be {_SHORTEST:g} to {_LONGEST:g}")
 
     def told(self, number: float, digits: int = 6, power: int = 1) -> str:
         """A length, or a power of one, in the unit, with so many digits.

@@ -255,6 +255,9 @@ def test_classes_are_read_as_the_column_has_them(tmp_path, column, given, wanted
     if wrong is not None:
         assert_fails(run(*asked, "--classes", wrong), 2, "the labels are")
     assert_fails(run(*asked), 2, "needs --classes")
+    at = asked.index("--labels")
+    alone = [*asked[:at], *asked[at + 2 :], "--classes", given]
+    assert_fails(run(*alone), 2, "give these, too")
     result = run(*asked, "--classes", given)
     assert result.exit_code == 0, result.output
     told = json.loads((tmp_path / "out.parquet.manifest.json").read_text())

@@ -277,3 +277,23 @@ def test_no_number_warns_or_raises_where_angles_are_converted(spec, width, units
         assert len(points) == 14
         with pytest.raises(FloatingPointError):
             np.degrees(nasty)
+
+
+def test_rotations_of_scipy_say_themselves_which_number_is_the_scalar():
+    turns = Rotation.from_rotvec([[0.1, 0.2, 0.3]])
+    assert np.allclose(TURNS.as_points(turns), turns.as_matrix(), atol=1e-15)
+    for first in (True, False):
+        with pytest.raises(ValueError, match="leave scalar_first out"):
+            TURNS.as_points(turns, scalar_first=first)
+
+
+@pytest.mark.parametrize("series", [pd.Series, polars.Series])
+def test_one_column_is_read_by_its_name_as_in_a_table(series):
+    hours = np.array([8.0, 9.0, 10.0])
+    named = (
+        pd.Series(hours, name="time_hours") if series is pd.Series else series("time_hours", hours)
+    )
+    assert np.array_equal(CLOCK.as_points(named), CLOCK.as_points(hours, angle_units="hours"))
+    with pytest.raises(ValueError, match="hours"):
+        CLOCK.as_points(named, angle_units="degrees")
+    assert np.array_equal(CLOCK.as_points(pd.Series(hours)), CLOCK.as_points(hours))

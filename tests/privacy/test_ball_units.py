@@ -245,3 +245,30 @@ def test_a_unit_of_a_field_has_that_fields_length_in_stored_texts_and_balls(ball
             cdp.Ball(ball.manifold, ball.center, ball.radius, unit=Unit(**wrong))
     mine = own | {"field": "mine", "length": 5.0}
     assert cdp.Release.from_json(json.dumps(data | {"ball_unit": mine})).ball_unit.length == 5.0
+
+
+def test_products_of_balls_in_different_units_are_different():
+    line = cdp.Ball("euclidean:1", center=[0.0], radius=1.0)
+    one, other = cdp.ProductBall(EARTH, line), cdp.ProductBall(plain(EARTH), line)
+    assert one != other
+    assert one == cdp.ProductBall(EARTH, line)
+    assert hash(one) == hash(cdp.ProductBall(EARTH, line))
+
+
+@pytest.mark.parametrize("length", [1e-170, 1e100, 1e-60, 1e60])
+def test_units_have_lengths_whose_fourth_power_is_a_number(length):
+    """A report must not fail after payment."""
+    if not 1e-60 <= length <= 1e60:
+        with pytest.raises(ValueError, match="length of a unit"):
+            Unit("lab", "m", length)
+        return
+    ball = cdp.Ball("euclidean:2", [0.0, 0.0], 1.0, unit=Unit("lab", "m", length))
+    for release in (cdp.frechet_variance, cdp.fourth_moment):
+        assert release(np.zeros((50, 2)), ball, cdp.GDP(1.0)).report()
+
+
+def test_a_radius_that_is_no_number_of_the_unit_is_typed_in_that_of_the_metric():
+    for radius in [0.1, *np.random.default_rng(0).uniform(0.05, 1.0, 40)]:
+        ball = cdp.Ball("sphere:2", EARTH.center, radius, unit=EARTH.unit)
+        again = eval(repr(ball), {"Ball": cdp.Ball, "Unit": Unit})
+        assert again.radius == ball.radius

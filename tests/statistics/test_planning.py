@@ -260,3 +260,20 @@ def test_a_plan_with_coverage_is_that_of_the_release(guarantee):
     assert "count of records" in design.meaning
     least = cdp.plan("frechet_mean", ball, guarantee, error=2 * design.high, coverage=True).n
     assert least < 700
+
+
+@pytest.mark.parametrize(
+    ("statistic", "given"),
+    [
+        ("frechet_mean", {"tau": 0.1}),
+        ("frechet_variance", {"level": 0.9}),
+        ("frechet_variance", {"mechanism": "tangent-gaussian"}),
+        ("confidence_region", {"v_max": 1.0}),
+        ("geodesic_regression", {"mechanism": "l2-mechanism"}),
+        ("conformal_mean", {"mechanism": "riemannian-laplace"}),
+    ],
+)
+def test_a_plan_takes_what_the_function_takes(statistic, given):
+    (name,) = given
+    with pytest.raises(ValueError, match=f"takes no {name}"):
+        cdp.plan(statistic, BALLS["flat"], cdp.GDP(mu=1.0), n=500, **given)

@@ -210,7 +210,9 @@ def batch(
         raise click.UsageError("--keys and --n-guess are for --neighbours add-remove")
     beside = {name: given.pop(name) for name in ("covariate", "labels")}
     given = {name: value for name, value in given.items() if value not in (None, ())}
-    if "classes" in given and beside["labels"] is not None:
+    if "classes" in given:
+        if beside["labels"] is None:
+            raise click.UsageError("--classes says which --labels there are: give these, too")
         column = Source(location_of(source), [beside["labels"]]).schema.field(beside["labels"])
         given["classes"] = names_as(given["classes"], column, "--classes")
     own = statistic_of(_STATISTICS[statistic], given)

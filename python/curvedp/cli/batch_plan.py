@@ -60,7 +60,9 @@ def print_plan(
     for name, text in rows:
         console.print(f"{name:<16} {text}", markup=False)
     extent, name = call.statistic.extent(call)
-    table = Table(title=f"Largest expected error by size of group, also as a share of the {name}")
+    is_known = not math.isnan(extent)
+    what = "Largest expected error" if is_known else "Noise"
+    table = Table(title=f"{what} by size of group, also as a share of the {name}")
     for column in (counted, "groups", "noise scale", "expected error", "share"):
         table.add_column(column, justify="right")
     for n in _typical(sizes):
@@ -69,8 +71,12 @@ def print_plan(
             table.add_row(str(n), str(sizes[n]), "-", "-", "-")
             continue
         scale, error = call.statistic.outlook(call, design, n)
-        share = f"{100 * error / extent:.2g} %"
-        known = ("-", "-") if math.isnan(error) else (f"{error:.4g}", share)
+        of_noise = call.statistic.noise_share(call, design, n)
+        part = error / extent if is_known else of_noise
+        known = [
+            "-" if math.isnan(number) else text
+            for number, text in ((error, f"{error:.4g}"), (part, f"{100 * part:.2g} %"))
+        ]
         table.add_row(str(n), str(sizes[n]), rounded_down(scale, 4), *known)
     console.print(table)
     if limits := limits_of_error(call.statistic.title):

@@ -19,7 +19,11 @@ from curvedp.privacy import PureDP, Release
 from curvedp.privacy.base import adds_or_removes
 from curvedp.statistics.dispersion import log_covariance
 from curvedp.statistics.grouping import GroupsLike
-from curvedp.statistics.principal_components import DEFAULT_WEIGHTS, principal_components
+from curvedp.statistics.principal_components import (
+    DEFAULT_WEIGHTS,
+    principal_components,
+    signed,
+)
 
 #: Shares of the mean and of the second moment; see docs/learning.md.
 _WEIGHTS = (0.1, 0.9)
@@ -121,7 +125,7 @@ class TangentPCA(Transformer):
         count = dim if self.n_components is None else self.n_components
         count = as_count(count, "n_components", most=dim)
         how: dict[str, Any] = {"max_dist": self.max_dist, "units": units, **self._options}
-        if self._is_exponential(dim, self._size(records, units)):
+        if self._is_exponential(records, units):
             weights = DEFAULT_WEIGHTS if self.weights is None else self.weights
             found = principal_components(
                 records, count, self._domain, self.guarantee, weights=weights, **how
@@ -132,9 +136,7 @@ class TangentPCA(Transformer):
         found = log_covariance(records, self._domain, self.guarantee, weights=weights, **how)
         values, vectors = np.linalg.eigh(found.value)
         values = np.maximum(values[::-1], 0.0)
-        rows = vectors.T[::-1][:count]
-        largest = np.abs(rows).argmax(axis=1)[:, None]
-        rows = rows * np.sign(np.take_along_axis(rows, largest, axis=1))
+        rows = signed(vectors.T[::-1][:count])
         return self._keep(found, rows, values[:count], float(values.sum()))
 
     def _size(self, records: FloatArray, units: GroupsLike) -> int:
@@ -145,14 +147,16 @@ class TangentPCA(Transformer):
             return len(records)
         return max(1, len(ordered_codes(as_labels(units, "units"), "units")[0]))
 
-    def _is_exponential(self, dim: int, n: int) -> bool:
+    def _is_exponential(self, records: FloatArray, units: GroupsLike) -> bool:
         """True for the exponential mechanism, of which a line has none."""
         if self.mechanism is not None:
             return as_choice(self.mechanism, _MECHANISMS, "mechanism") == "exponential"
         if self.weights is not None:
             return len(self.weights) == 3
+        dim = self._manifold.dim
         if not isinstance(self.guarantee, PureDP) or dim < 2:
             return False
+        n = self._size(records, units)
         size, share = dim * (dim + 1) // 2, _WEIGHTS[1] * self.guarantee.epsilon
         deviation = math.sqrt(2 * (size + 1)) * min(1.0, self.records_per_unit / n) / share
         return math.sqrt(2 * dim) * deviation > _SMALL

@@ -380,6 +380,9 @@ class Manifold(ABC):
                 return self._of_cells([of_cell(cell) for cell in column], reading)
             if column.ndim == 2 and len(names := getattr(value, "columns", ())):
                 order, reading = reading.of_columns([str(own) for own in names], self.written)
+            named = getattr(value, "name", None)
+            if column.ndim == 1 and self.point_size == 1 and isinstance(named, str):
+                _, reading = reading.of_columns([named], self.written)
         numbers = as_float_array(value, name)
         numbers = numbers if order is None else numbers[..., order]
         if reading == PLAIN:

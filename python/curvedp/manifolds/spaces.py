@@ -513,7 +513,11 @@ class Rotations(Manifold):
 
     def _numbers(self, value: Any, name: str, reading: Reading = PLAIN) -> FloatArray:
         as_quat = getattr(value, "as_quat", None)  # SciPy's Rotation
-        return super()._numbers(value if as_quat is None else as_quat(), name, reading)
+        if as_quat is None:
+            return super()._numbers(value, name, reading)
+        if reading.scalar_first is not None:
+            raise ValueError(f"{name} are rotations, not quaternions: leave scalar_first out")
+        return super()._numbers(as_quat(), name)
 
     def _noise_dists(
         self, point: ArrayLike, center: ArrayLike, reach: float

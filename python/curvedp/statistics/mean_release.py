@@ -108,6 +108,11 @@ class MeanRelease(Release):
             found.check_noise()
         return found
 
+    @property
+    def _kind(self) -> type[Mechanism] | None:
+        """None for a mechanism of the user's own."""
+        return next((own for own in MECHANISMS.values() if own.name == self.mechanism), None)
+
     def check_noise(self) -> None:
         """Refuse a sensitivity below that of so many records, and noise below what it needs.
 
@@ -121,8 +126,8 @@ class MeanRelease(Release):
                 f"its sensitivity is below {least:.6g}, that of a mean of {self.n} records in its "
                 "ball"
             )
-        kind = next((own for own in MECHANISMS.values() if own.name == self.mechanism), None)
-        if kind is None or self.calibrated_to is None:  # a mechanism of the user's own
+        kind = self._kind
+        if kind is None or self.calibrated_to is None:
             return
         moved = self.sensitivity + 2 * self.solver_tolerance
         way = self.calibrated_to
@@ -147,7 +152,7 @@ class MeanRelease(Release):
     @property
     def losses(self) -> tuple[Guarantee | L2Noise, ...]:
         """Its privacy losses: of noise exp(-|x|/scale) on flat space its own, and the count's."""
-        kind = next((own for own in MECHANISMS.values() if own.name == self.mechanism), None)
+        kind = self._kind
         way, ball, count = self.calibrated_to, self._ball, self.coverage
         flat = kind is L2Mechanism or ball.manifold.noise_space[0] == "flat"
         if kind is None or kind.profile != "laplace" or not flat or self.count is not None:

@@ -212,10 +212,8 @@ class PrincipalComponents(Calibrated[Release]):
         directions = design.directions.sample(short, group.stream(0))
         shares = shares_along(shortened(logs, ball.radius), directions)
         noisy = design.variances.add(_core.clipped_mean(shares, 1.0), group.stream(1))
-        outer = directions @ base.rotation
-        largest = np.abs(outer).argmax(axis=1)[:, None]
-        signs = np.sign(np.take_along_axis(outer, largest, axis=1))
-        return outer * signs, np.maximum(noisy, 0.0) * ball.radius**2
+        outer = signed(directions @ base.rotation)
+        return outer, np.maximum(noisy, 0.0) * ball.radius**2
 
     def result(self, releases: Releases[Release], index: int) -> Release:
         return release_of(releases, index)
@@ -263,6 +261,13 @@ def _along(
     names = ("sensitivity", "solver_tolerance", "scale", "expected_error")
     columns = dict(zip(names, numbers, strict=True))
     return paid.part(statistic, found, value=variances, base_point=drawn.points, **columns)
+
+
+def signed(rows: FloatArray) -> FloatArray:
+    """Rows, or their negatives, whose entry of the largest size is positive."""
+    largest = np.abs(rows).argmax(axis=1)[:, None]
+    signs = np.sign(np.take_along_axis(rows, largest, axis=1))
+    return np.asarray(rows * signs)
 
 
 def shares_along(rows: FloatArray, directions: FloatArray) -> FloatArray:

@@ -20,7 +20,7 @@ from curvedp.domain import Ball, ProductBall
 from curvedp.errors import ExistenceError
 from curvedp.manifolds import Product
 from curvedp.mechanisms import Way, ways_to_meet
-from curvedp.privacy import GDP, ApproxDP, Release
+from curvedp.privacy import GDP, Release
 from curvedp.statistics.call import Call, Report
 from curvedp.statistics.releases import NoiseLaw, Releases, release_fields
 from curvedp.statistics.statistic import Calibrated
@@ -79,8 +79,7 @@ class OfFactors(Calibrated[Release]):
         return self.of_factor.options()
 
     def ways(self, call: Call) -> tuple[Way, ...]:
-        kept = tuple(way for way in self.of_factor.ways(call) if not isinstance(way, ApproxDP))
-        return kept or ways_to_meet(call.guarantee, getattr(self.of_factor, "mechanism", None))
+        return ways_to_meet(call.guarantee, getattr(self.of_factor, "mechanism", None))
 
     def check(self, call: Call) -> None:
         for i in range(len(_space(call).factors)):

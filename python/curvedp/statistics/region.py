@@ -17,6 +17,7 @@ from curvedp.manifolds import Manifold, as_manifold
 from curvedp.privacy.of_parts import OfParts
 from curvedp.privacy.stored import restored
 from curvedp.statistics.quantiles import hotelling_tail
+from curvedp.unit import told_in
 
 _SCHEMA_VERSION = 1
 
@@ -199,12 +200,13 @@ class ConfidenceRegion(OfParts):
     def _facts(self) -> list[tuple[str, str]]:
         radii, _ = self.axes()
         unit = self.ball_unit
-        length, name = (1.0, "") if unit is None else (unit.length or 1.0, f" {unit.name}")
-        name = name if unit is not None and unit.length is not None else ""
-        told = radii / length
-        lengths = np.array2string(told, precision=5) + name
         if len(radii) > MOST_NUMBERS:
-            lengths = f"{told[0]:.5g} down to {told[-1]:.5g}{name}, {len(radii)} axes"
+            told = told_in(unit)
+            lengths = f"{told(radii[0], 5)} down to {told(radii[-1], 5)}, {len(radii)} axes"
+        elif unit is None or unit.length is None:
+            lengths = np.array2string(radii, precision=5)
+        else:
+            lengths = f"{np.array2string(radii / unit.length, precision=5)} {unit.name}"
         return [("half-lengths of its axes", lengths), *super()._facts()]
 
     def to_json(self) -> str:
