@@ -257,13 +257,14 @@ def test_one_session_of_a_client_is_read_at_a_time(attacked, example):
 
 
 @two_addresses
-@pytest.mark.parametrize("budget", [0.02, 1e9], ids=["bounded", "the control"])
+@pytest.mark.parametrize("budget", [1e-9, 1e9], ids=["bounded", "the control"])
 def test_a_client_that_asks_without_end_spends_its_own_budget(
     example, attacked, monkeypatch, budget
 ):
     monkeypatch.setattr(example, "BUDGET", budget)
     server = attacked()
-    found = {ask(server, "127.0.0.1") for _ in range(200)}
+    # the first answer alone takes more than a nanosecond; it is counted just after it was sent
+    found = {ask(server, "127.0.0.1") for _ in range(20)}
     assert (429 in found) == (budget < 1.0)
     assert ask(server, OTHER) == 400
 
