@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp._guard import quiet
+from curvedp._hints import hinting
 from curvedp.directions.mean import MeanDirection
 from curvedp.directions.reading import (
     Angles,
@@ -19,7 +20,7 @@ from curvedp.directions.reading import (
 )
 from curvedp.domain import Ball
 from curvedp.manifolds import Euclidean, Manifold
-from curvedp.privacy import Guarantee
+from curvedp.privacy import Guarantee, PureDP
 from curvedp.privacy.base import adds_or_removes
 from curvedp.statistics.call import CallOptions
 from curvedp.statistics.confidence_region import confidence_region
@@ -35,7 +36,7 @@ def mean_direction(
     guarantee: Guarantee,
     *,
     groups: None = None,
-    angles: Angles = "radians",
+    angle_units: Angles = "radians",
     level: float = 0.95,
     **call: Unpack[CallOptions],
 ) -> MeanDirection: ...
@@ -46,18 +47,19 @@ def mean_direction(
     guarantee: Guarantee,
     *,
     groups: GroupsLike,
-    angles: Angles = "radians",
+    angle_units: Angles = "radians",
     level: float = 0.95,
     **call: Unpack[CallOptions],
 ) -> Mapping[Hashable, MeanDirection]: ...
 @quiet
+@hinting
 def mean_direction(
     records: ArrayLike,
     manifold: Manifold | str,
     guarantee: Guarantee,
     *,
     groups: GroupsLike = None,
-    angles: Angles = "radians",
+    angle_units: Angles = "radians",
     level: float = 0.95,
     **call: Unpack[CallOptions],
 ) -> MeanDirection | Mapping[Hashable, MeanDirection]:
@@ -80,7 +82,7 @@ def mean_direction(
         Of the release (of each group).
     groups : array-like, optional
         As in `frechet_mean`.
-    angles : {"radians", "degrees", "hours"}
+    angle_units : {"radians", "degrees", "hours"}
         Of angles given as such.
     level : float
         Of the confidence set.
@@ -109,13 +111,15 @@ def mean_direction(
         raise ValueError(
             "mean_direction reads its records outside of a steady time: leave out timing"
         )
+    if isinstance(guarantee, PureDP):
+        raise TypeError("a mean direction needs Gaussian noise: ask for GDP, ZCDP or ApproxDP")
     least = 0 if adds_or_removes(guarantee) else 1
-    vectors = read_directions(space, records, angles, least)
+    vectors = read_directions(space, records, angle_units, least)
     ball = Ball(Euclidean(size_of(space)), np.zeros(size_of(space)), 1.0)
     if groups is None:
         region = confidence_region(vectors, ball, guarantee, level=level, **call)
-        return MeanDirection(region, space.spec, angles)
+        return MeanDirection(region, space.spec, angle_units)
     regions = confidence_region(vectors, ball, guarantee, groups=groups, level=level, **call)
     named = cast(Releases[ConfidenceRegion], regions)
-    found = {label: MeanDirection(own, space.spec, angles) for label, own in named.items()}
+    found = {label: MeanDirection(own, space.spec, angle_units) for label, own in named.items()}
     return MappingProxyType(found)
