@@ -260,7 +260,7 @@ def adaptive_mean(
     leaves out as many records as makes noise and worst bias together least. Where it would be
     hardly smaller than the public one, the value is that of all means on the public ball together;
     where n and the guarantee find no smaller ball, the release is one mean. It pays where the
-    records lie closer together than the public ball allows: figures in docs/measured/adaptive-mean.md.
+    records lie closer together than the public ball allows: figures in docs/adaptive-mean.md.
 
     Sites whose means are to be combined release `frechet_mean`: see `combine`.
 
