@@ -629,16 +629,28 @@ def short_table() -> str:
 def long_table() -> str:
     """Proofs and audits of every row, for docs/guarantees.md."""
     head = ["statistic", "mechanism", "proof", "attacked by"]
-    rows = [
-        [
-            _statistic(row),
-            row.mechanism,
-            ", ".join(f"[{page}](proofs/{page}.md)" for page in row.proofs),
-            ", ".join(f"`{file}`" for file in dict.fromkeys(a.split("::")[0] for a in row.audits)),
-        ]
-        for row in ROWS
-    ]
+    rows, first = [], ROWS[0]
+    for row in ROWS:
+        first = row if row.statistic else first
+        files = _files(row)
+        if row is not first:  # what a statistic's mechanisms share stands in its first row
+            files = [file for file in files if file not in _files(first)]
+        pages = [page for page in row.proofs if row is first or page not in first.proofs]
+        proofs = ", ".join(f"[{page}](proofs/{page}.md)" for page in pages)
+        rows.append(
+            [
+                _statistic(row),
+                row.mechanism,
+                proofs or "as above",
+                ", ".join(f"`{file}`" for file in files) or "as above",
+            ]
+        )
     return _markdown(head, rows)
+
+
+def _files(row: Row) -> list[str]:
+    """The files of tests that attack a row, each once."""
+    return list(dict.fromkeys(audit.split("::")[0] for audit in row.audits))
 
 
 def comparison() -> str:
