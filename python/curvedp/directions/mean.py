@@ -27,12 +27,11 @@ from curvedp.directions.reading import (
     unit_of,
     unit_vectors,
 )
+from curvedp.directions.uniformity import p_value_of_uniformity, told_p_value
 from curvedp.manifolds import Manifold, Projective, Sphere, Torus
-from curvedp.privacy import Guarantee, Release
+from curvedp.privacy import Guarantee
 from curvedp.privacy.of_parts import report_of_parts
 from curvedp.privacy.wording import NOT_PRIVATE, unproved_text
-from curvedp.statistics.frechet_mean import Mean
-from curvedp.statistics.null_law import LEAST_P
 from curvedp.statistics.quantiles import hotelling_quantile, hotelling_tail
 from curvedp.statistics.region import ConfidenceRegion
 
@@ -92,11 +91,6 @@ class MeanDirection:
     def resultant(self) -> FloatArray:
         """r, shape (p,), in the unit ball."""
         return self.region.estimate
-
-    @property
-    def _mean(self) -> Release | None:
-        """The release of r among the region's parts."""
-        return next((p for p in self.region.parts if p.statistic == Mean.title), None)
 
     @property
     def mean_direction(self) -> float | FloatArray:
@@ -166,11 +160,7 @@ class MeanDirection:
         ValueError
             Without the released mean among the region's parts.
         """
-        if (mean := self._mean) is None:
-            raise ValueError("the test needs the release of the mean vector in region.parts")
-        p = len(self.resultant)
-        variance = mean.records_per_unit / (mean.n * p) + mean.scale**2
-        return float(scipy.special.chdtrc(p, float(self.resultant @ self.resultant) / variance))
+        return p_value_of_uniformity(self.region)
 
     @functools.cached_property
     def _precision(self) -> FloatArray:
@@ -340,10 +330,7 @@ class MeanDirection:
         error = self.mean_resultant_length_error
         facts.append(("mean resultant length", f"{rho:.4g}, standard error {error:.2g}"))
         facts.append(("concentration", f"{self.concentration:.4g}, if the law is von Mises-Fisher"))
-        if self._mean is not None:
-            p_value = self.uniformity_p_value
-            told = f"p = {p_value:.3g}" if p_value > LEAST_P else f"p < {LEAST_P:g}"
-            facts.append(("test of uniformity", f"{told} that none is preferred (Rayleigh)"))
+        facts += told_p_value(self.region, "that none is preferred", "Rayleigh")
         if self._may_be_none:
             facts.append(
                 (

@@ -60,9 +60,8 @@ def space_of(manifold: Manifold | str) -> Manifold:
     space = as_manifold(manifold)
     if isinstance(space, Sphere) or (isinstance(space, Torus | Projective) and space.dim == 1):
         return space
-    way = "frechet_mean(records, manifold, guarantee)"
-    if isinstance(space, Projective):
-        way = f"found = {way} and, if found.found, confidence_region(records, found.ball, ...)"
+    is_axes = isinstance(space, Projective)
+    way = "directions.mean_axis" if is_axes else "frechet_mean(records, manifold, guarantee)"
     raise ValueError(
         f"directions are on spheres, torus:1 and projective:1, not on {space.spec}: use {way}"
     )
