@@ -112,7 +112,22 @@ class ServerMean:
 
     @staticmethod
     def is_begun(agreement: Agreement, state: str | os.PathLike[str] | None) -> bool:
-        """True if a state file has a run of the agreement: then no keys are needed."""
+        """True if a state file has a run: then no keys are needed.
+
+        Parameters
+        ----------
+        agreement : Agreement
+        state : path or None
+
+        Returns
+        -------
+        bool
+
+        Raises
+        ------
+        SiteError
+            If the run is of another agreement.
+        """
         return History(state).run(agreement.digest, curvedp.__version__) is not None
 
     def plan(self) -> bytes:
