@@ -28,7 +28,7 @@ from curvedp.manifolds import Manifold
 from curvedp.mechanisms import Mechanism, Way, ways_of_one_draw, ways_to_meet
 from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.privacy import GDP, Guarantee, PureDP
-from curvedp.privacy.release import percent
+from curvedp.privacy.wording import percent
 from curvedp.regression.choice import expected_choice, longest_velocity
 from curvedp.regression.private import GeodesicLine
 from curvedp.statistics.adaptive_mean import AdaptiveDesign, AdaptiveMean, combined_error

@@ -30,7 +30,7 @@ from curvedp.directions.reading import (
 from curvedp.manifolds import Manifold, Projective, Sphere, Torus
 from curvedp.privacy import Guarantee, Release
 from curvedp.privacy.of_parts import report_of_parts
-from curvedp.privacy.release import NOT_PRIVATE, unproved_text
+from curvedp.privacy.wording import NOT_PRIVATE, unproved_text
 from curvedp.statistics.frechet_mean import Mean
 from curvedp.statistics.null_law import LEAST_P
 from curvedp.statistics.quantiles import hotelling_quantile, hotelling_tail

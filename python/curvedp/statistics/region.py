@@ -24,7 +24,7 @@ _SCHEMA_VERSION = 1
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class ConfidenceRegion(OfParts):
-    """{v : (phi(v) - phi(p))' Gamma^-1 (phi(v) - phi(p)) <= q}: Jiang et al., Corollary 1.
+    """Confidence region of a mean: v with (phi(v) - phi(p))' Gamma^-1 (phi(v) - phi(p)) <= q.
 
     phi(v) are the coordinates of log_b v in `Manifold.tangent_to_coords` at the chart's base point
     b: the estimate p itself for noise that is isotropic there, the ball's centre for noise drawn in
