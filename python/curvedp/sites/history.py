@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS round (
 
 @dataclass(frozen=True, eq=False)
 class Heard:
-    """What a server heard in one round.
+    """A round as a server heard it.
 
     Attributes
     ----------

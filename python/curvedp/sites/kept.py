@@ -1,4 +1,4 @@
-"""What server and sites keep: an SQLite file of its owner alone, or the memory of one process."""
+"""State of servers and sites: an SQLite file of its owner alone, or the memory of one process."""
 
 from __future__ import annotations
 
