@@ -181,7 +181,7 @@ killed()
 
 
 def _child(code: str, *arguments: object, given: bytes = b"") -> bytes:
-    """What a process wrote before it was killed."""
+    """Bytes that a process wrote before it was killed."""
     path = os.pathsep.join(each for each in sys.path if each)
     done = subprocess.run(
         [sys.executable, "-c", code, *map(str, arguments)],

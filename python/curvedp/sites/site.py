@@ -239,7 +239,7 @@ class SiteMean:
         return size
 
     def _checked_mask(self, keys: tuple[str, ...], known: Run | None) -> _core.MaskKey | None:
-        """The pair that masks are made with; raises for keys that are not of all sites, or not as before."""
+        """The pair for masks; raises for keys that are not of all sites, or not as before."""
         roster = self.agreement.roster if self.agreement.masks else ()
         if len(keys) != len(roster) or len(set(keys)) != len(roster):
             raise SiteError("the plan has not one key of each site, as masks need, or has needless")
