@@ -46,7 +46,8 @@ class Agreement:
     guarantee : GDP, ZCDP or ApproxDP
         Of the whole study, to every unit of every site.
     roster : sequence of str
-        Names of the J sites, all different. A person has records at one of them.
+        Names of the J sites, all different. A person has records at one of them. There are no
+        groups: make one study of each public key, with a ledger of its own.
     dropouts : int
         f, the most sites that may drop out of a round, work together or lie: the others carry the
         whole noise, so there is up to sqrt(J/(J - f)) times as much of it.
@@ -62,7 +63,7 @@ class Agreement:
     masks : bool
         True if sites hide their answers from the server by masks that cancel in the total of all J:
         then a round that one site misses is void, and `dropouts` counts those that work together or
-        lie. Sites that are masked live in one process each until the end.
+        lie.
     spare : float
         The part of what is left that the last round leaves, from 0 to .99: with it a last round
         that too few sites answered is asked again.
@@ -74,7 +75,8 @@ class Agreement:
     ValueError, TypeError
         For parameters that do not fit each other.
     ExistenceError
-        If n is too small for the guarantee.
+        If n is too small for the guarantee: it says which n works (320 for connectomes, SPD(28), at
+        mu = .5).
 
     Examples
     --------
@@ -114,7 +116,10 @@ class Agreement:
             raise ValueError(f"roster must have 1 to {_MOST_SITES} different names")
         as_count(self.dropouts, "dropouts", least=0, most=len(self.roster) - 1)
         if not isinstance(self.statistic, LocatedMean):
-            raise TypeError("statistic must be a LocatedMean")
+            raise TypeError(
+                "statistic must be a LocatedMean: sites serve means without a ball; join other "
+                "releases of the sites by combine"
+            )
         if not (isinstance(self.spare, float) and 0.0 <= self.spare <= _MOST_SPARE):
             raise ValueError(f"spare must be a float from 0 to {_MOST_SPARE}")
         if not (isinstance(self.by_name, bool) and isinstance(self.masks, bool)):
