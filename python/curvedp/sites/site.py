@@ -103,8 +103,8 @@ class SiteMean:
             raise ValueError("keys are those of sites of the roster, with masks alone")
         if groups is not None:
             raise ValueError(
-                "sites serve no groups: make one study of each public key, Agreement(study=key), of "
-                "that group's records and with a ledger of its own at each site"
+                "sites serve no groups: make one study of each public key, Agreement(study=key), "
+                "of that group's records and with a ledger of its own at each site"
             )
         if (units is not None) != agreement.by_name:
             raise ValueError("give units where the agreement says by_name, and only there")
