@@ -50,7 +50,7 @@ def _changed(plan: bytes, **fields: Any) -> bytes:
         {"kind": "tail"},
         {"kind": "round", "radius": 1.0},
         {"base": np.zeros(3)},
-        {"of_diagonals": True},
+        {"of": "diagonals"},
         {"round": 1},
         {"previous": "0" * 64},
     ],

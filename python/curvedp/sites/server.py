@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import secrets
 from collections.abc import Iterable, Mapping
@@ -22,8 +23,7 @@ from curvedp.sites.history import Heard, History
 from curvedp.sites.release import SitesMeanRelease
 from curvedp.sites.wire import MOST_ROUNDS, Answer, Plan
 from curvedp.statistics.located_mean import told
-from curvedp.sums.geometry import log_diagonals
-from curvedp.sums.messages import Request, bound_of
+from curvedp.sums.messages import Request, bound_of, space_of
 from curvedp.sums.steps import Steps
 
 
@@ -204,9 +204,7 @@ class ServerMean:
     def _planned(self, request: Request, previous: str, total: str) -> Plan:
         own = self.agreement
         self._size = own.check(request)
-        geometry = own.geometry
-        if request.of_diagonals:
-            geometry = log_diagonals(own.manifold.point_shape[0])
+        geometry = space_of(own.geometry, request)
         return Plan(
             version=curvedp.__version__,
             agreement=own.digest,
@@ -272,6 +270,8 @@ class ServerMean:
             fewest=self._fewest,
             rounds_asked=self._round,
             void_rounds=self._void,
+            variance=None if math.isnan(found.variance) else found.variance,
+            variance_error=None if math.isnan(found.variance) else found.variance_error,
             alone=own.alone,
             masked=own.masks,
             transcript=transcript,

@@ -45,6 +45,8 @@ class SiteMean:
         process.
     units : array-like, shape (n,), optional
         Label of the person to whom each record belongs, if the agreement says ``by_name``.
+    groups : None
+        Sites serve no groups: make one study of each public key, see docs/consortium.md.
     keys : mapping of str to bytes, optional
         Keys of other sites as they told them by a channel that is not the server's: a plan with
         another key of theirs is refused. Without it the server is believed.
@@ -85,6 +87,7 @@ class SiteMean:
         ledger: Ledger | None = None,
         state: str | os.PathLike[str] | None = None,
         units: GroupsLike = None,
+        groups: None = None,
         keys: Mapping[str, bytes] | None = None,
         clear: float | None = None,
         seed: int | None = None,
@@ -98,6 +101,11 @@ class SiteMean:
         told = {own: key.hex() for own, key in (keys or {}).items()}
         if told and not (agreement.masks and set(told) <= set(agreement.roster)):
             raise ValueError("keys are those of sites of the roster, with masks alone")
+        if groups is not None:
+            raise ValueError(
+                "sites serve no groups: make one study of each public key, Agreement(study=key), "
+                "of that group's records and with a ledger of its own at each site"
+            )
         if (units is not None) != agreement.by_name:
             raise ValueError("give units where the agreement says by_name, and only there")
         if seed is not None:
@@ -105,7 +113,8 @@ class SiteMean:
         self.agreement, self.name = agreement, name
         self._ledger, self._seed, self._told, self._clear = ledger, seed, told, clear
         data = agreement.manifold.read_records(records, least=0)
-        agreement.call.ask_for_memory(data.nbytes, 0, by_unit=units is not None)
+        wanted = data.nbytes if not agreement.variance else 3 * data.nbytes + 64 * len(data)
+        agreement.call.ask_for_memory(wanted, 0, by_unit=units is not None)
         grouping, ends = Grouping.of(None, len(data)), None
         if units is not None:
             arrange = grouping.by_unit if agreement.replaces else grouping.by_protected_unit
