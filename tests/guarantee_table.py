@@ -601,15 +601,36 @@ ROWS = (
 )
 
 
-def short_table(folder: str = "") -> str:
-    """The README's table: without proofs and audits; pages stand in `folder`."""
+def statistics_table() -> str:
+    """The README's table: where any mechanism of a statistic has either guarantee."""
+    of_each: dict[str, list[Row]] = {}
+    for row in ROWS:
+        of_each.setdefault(_statistic(row, "docs/") or list(of_each)[-1], []).append(row)
+    rows = [
+        [name, _served(of_it, PURE), _served(of_it, GAUSSIAN)] for name, of_it in of_each.items()
+    ]
+    return _markdown(["statistic", "ε-DP", "μ-GDP"], rows)
+
+
+def _served(rows: list[Row], kind: str) -> str:
+    """The columns in which any of the rows has a guarantee of the kind."""
+    spaces = [name for name in COLUMNS if any(row.spaces[name] in (kind, BOTH) for row in rows)]
+    others = [name for name in COLUMNS if name not in spaces]
+    if not others:
+        return "all"
+    named = ", ".join(map(_heading, spaces if len(spaces) < 4 else others))
+    return (named or NONE) if len(spaces) < 4 else f"all but {named}"
+
+
+def short_table() -> str:
+    """Every mechanism and column of spaces, without proofs and audits."""
     head = ["statistic", "mechanism", *map(_heading, COLUMNS)]
-    rows = [[_statistic(row, folder), row.mechanism, *row.spaces.values()] for row in ROWS]
+    rows = [[_statistic(row), row.mechanism, *row.spaces.values()] for row in ROWS]
     return _markdown(head, rows)
 
 
 def _heading(column: str) -> str:
-    """A column's name, or the names of its spaces."""
+    """A column's name, or those of its spaces."""
     if column != "other compact":
         return column
     return ", ".join(as_manifold(spec)._title for spec in COLUMNS[column])
@@ -618,16 +639,28 @@ def _heading(column: str) -> str:
 def long_table() -> str:
     """Proofs and audits of every row, for docs/guarantees.md."""
     head = ["statistic", "mechanism", "proof", "attacked by"]
-    rows = [
-        [
-            _statistic(row),
-            row.mechanism,
-            ", ".join(f"[{page}](proofs/{page}.md)" for page in row.proofs),
-            ", ".join(f"`{file}`" for file in dict.fromkeys(a.split("::")[0] for a in row.audits)),
-        ]
-        for row in ROWS
-    ]
+    rows, first = [], ROWS[0]
+    for row in ROWS:
+        first = row if row.statistic else first
+        files = _files(row)
+        if row is not first:  # what a statistic's mechanisms share stands in its first row
+            files = [file for file in files if file not in _files(first)]
+        pages = [page for page in row.proofs if row is first or page not in first.proofs]
+        proofs = ", ".join(f"[{page}](proofs/{page}.md)" for page in pages)
+        rows.append(
+            [
+                _statistic(row),
+                row.mechanism,
+                proofs or "as above",
+                ", ".join(f"`{file}`" for file in files) or "as above",
+            ]
+        )
     return _markdown(head, rows)
+
+
+def _files(row: Row) -> list[str]:
+    """The files of tests that attack a row, each once."""
+    return list(dict.fromkeys(audit.split("::")[0] for audit in row.audits))
 
 
 def comparison() -> str:
@@ -663,16 +696,15 @@ def comparison() -> str:
 def spaces() -> str:
     """The README's list of spaces."""
     titles = ", ".join(space._title for space in SPACES)
-    text = f"Manifolds: {titles}, and products of these, such as rigid motions."
-    return textwrap.fill(text, 100, break_long_words=False, break_on_hyphens=False)
+    text = f"Spaces: {titles}, and products of these, such as rigid motions."
+    return textwrap.fill(text, 110, break_long_words=False, break_on_hyphens=False)
 
 
 def names_of_spaces() -> str:
     """The list of their classes in docs/further-names.rst."""
     names = [*(space.__name__ for space in SPACES), "RigidMotions", "Product", "ProductBall"]
-    return "\n".join(
-        [".. autosummary::", "   :nosignatures:", "", *(f"   ~curvedp.{n}" for n in names)]
-    )
+    lines = [f"   ~curvedp.{name}" for name in names]
+    return "\n".join([".. autosummary::", "   :nosignatures:", "", *lines])
 
 
 def _statistic(row: Row, folder: str = "") -> str:
@@ -698,7 +730,7 @@ def _between(text: str, name: str, table: str) -> str:
 #: Page, marker and text of each table.
 PLACES: tuple[tuple[Path, str, Callable[[], str]], ...] = (
     (ROOT / "README.md", "spaces", spaces),
-    (ROOT / "README.md", "guarantees", lambda: short_table("docs/")),
+    (ROOT / "README.md", "guarantees", statistics_table),
     (ROOT / "README.md", "comparison", comparison),
     (ROOT / "docs" / "guarantees.md", "guarantees", short_table),
     (ROOT / "docs" / "guarantees.md", "proofs and audits", long_table),

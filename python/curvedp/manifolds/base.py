@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
 from curvedp._validation import FloatArray, as_array, as_count, as_float_array, as_points, of_cell
-from curvedp.manifolds.reading import PLAIN, Reading, Written
+from curvedp.manifolds.reading import PLAIN, Reading, Written, columns_of_points
 
 Seed = np.random.Generator | int | None
 
@@ -350,7 +350,8 @@ class Manifold:
             points = self._complete(array.reshape(len(array), -1))
             assert points is not None
             array = points.reshape(len(points), *self.point_shape)
-        array = self._whole(array, name, is_n_public=least > 0)
+        columns = [str(own) for own in getattr(value, "columns", ())]
+        array = self._whole(array, name, is_n_public=least > 0, columns=columns)
         if array.ndim != len(self.point_shape) + 1:
             wanted, got = _shape(("n", *self.point_shape)), _shape(array.shape, least > 0)
             further = "; of a volume take the points of a public mask: as_points(volume, mask=mask)"
@@ -360,7 +361,9 @@ class Manifold:
             raise ValueError(f"{name} is empty: a data set needs at least one record")
         return array
 
-    def _whole(self, value: Any, name: str, *, is_n_public: bool = True) -> FloatArray:
+    def _whole(
+        self, value: Any, name: str, *, is_n_public: bool = True, columns: Sequence[str] = ()
+    ) -> FloatArray:
         """Records of any form in that of points, shape (..., *point_shape); values stay theirs."""
         array = self._numbers(value, name)
         size = len(self.point_shape)
@@ -372,6 +375,8 @@ class Manifold:
         if rows is None:
             wanted, got = _shape(("...", *self.point_shape)), _shape(array.shape, is_n_public)
             entries = f"; {self._expected_entries}" if self.kernels.short_size else ""
+            if chosen := columns_of_points(columns, self.written):
+                entries = f": take those of points, table[{chosen}]"
             raise ValueError(f"{name} must have shape {wanted}, got {got}{entries}")
         return rows.reshape(*lead, *self.point_shape)
 

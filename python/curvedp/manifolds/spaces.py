@@ -39,6 +39,7 @@ MOST_TURNED = 33
 #: Largest order of unitary matrices, for the same reason.
 MOST_UNITARY = 16
 SPD_METRICS = ("affine-invariant", "log-euclidean", "log-cholesky")
+_PYRIEMANN = dict(zip(("riemann", "logeuclid", "logchol"), SPD_METRICS, strict=True))
 
 #: Centres on hyperbolic space are served up to this distance from its origin, in units of
 #: 1/sqrt(-curvature).
@@ -196,8 +197,8 @@ class SPD(Manifold):
 
     def __init__(self, m: int, *, metric: str = "affine-invariant") -> None:
         self.m = as_count(m, "m", most=1000)
-        self.metric = as_choice(metric, SPD_METRICS, "metric")
-        kind = "spd" if metric == "affine-invariant" else f"spd:{metric}"
+        self.metric = as_choice(_PYRIEMANN.get(str(metric), metric), SPD_METRICS, "metric")
+        kind = "spd" if self.metric == SPD_METRICS[0] else f"spd:{self.metric}"
         super().__init__(kind, self.m, 0.0, (self.m, self.m))
 
     @property
