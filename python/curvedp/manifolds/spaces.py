@@ -479,7 +479,7 @@ class Rotations(Manifold):
     1.5708
     """
 
-    _title = "rotations"
+    _title = "rotations of R³"
     _names: ClassVar[dict[str, dict[str, Any]]] = {"rotations": {}}
     _origin_name = "identity"
     _short_form = "a quaternion, its scalar last"
