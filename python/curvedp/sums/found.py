@@ -59,8 +59,8 @@ class Found:
         Number of records that are points, and the standard deviation of its noise.
     radius : float
         Clip level of the last round.
-    within : float
-        Share of the records within it.
+    within, within_error : float
+        Share of the records within it, and its standard deviation.
     noise, cut : float
         Expected length of the noise, and mean excess over the clip level.
     left : float
@@ -81,6 +81,7 @@ class Found:
     count_deviation: float
     radius: float = math.nan
     within: float = math.nan
+    within_error: float = math.nan
     noise: float = math.nan
     cut: float = math.nan
     left: float = 0.0

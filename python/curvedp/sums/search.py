@@ -225,6 +225,7 @@ class Search:
             count_deviation=self.count[1],
             radius=radius,
             within=min(max(1.0 - beyond / n, 0.0), 1.0),
+            within_error=tails.beyond_error(index) / n,
             noise=step.expected_noise / step.hessian,
             cut=tails.excess(index, self.noise.near, self.noise.significant) / n,
             left=step.length * self._misjudged(step.hessian, beyond),
