@@ -72,6 +72,9 @@ class Found:
     level : float
         Distance of the mean within which .95 of the records lie.
     blocks, rounds : int
+    expected_error : float
+        Expected distance from the mean of the records: of noise, of the cut, and of what the last
+        step leaves.
     """
 
     value: FloatArray | None
@@ -91,12 +94,7 @@ class Found:
     level: float = math.inf
     blocks: int = 0
     rounds: int = 0
-
-    @property
-    def expected_error(self) -> float:
-        """Expected distance from the mean of the records: noise, half as much again as the cut, and
-        what the last step leaves."""
-        return math.hypot(self.noise, 1.5 * self.cut, self.left)
+    expected_error: float = math.nan
 
 
 class Stopped(Exception):
