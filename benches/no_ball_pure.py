@@ -49,6 +49,8 @@ refused, or finds no mean in more than half of the runs. "True/printed" is over 
 error. "Best ball" is one `frechet_mean` under "replace" and the same ε on a ball about the exact
 mean that holds 99 % of the records, which nobody knows.
 
+{summary}
+
 {table}
 
 Normal records at the fewest that are served at ε = 1: of {runs} searches for each, so many found a
@@ -97,6 +99,40 @@ def without_ball(
         return np.nan, np.nan
     errors = [float(space.dist(own.value, exact)) for own in found]
     return float(np.mean(errors)), float(np.median([own.expected_error for own in found]))
+
+
+def group_of(name: str) -> str:
+    """The line of the summary to which a cell belongs."""
+    kind = name.split(",")[0]
+    if name.startswith("**"):
+        return "six real sets"
+    if kind == "normal":
+        return kind
+    return "3 % far out" if kind == "3 % far" else "exponential, two clusters, ties, one direction"
+
+
+def summary(rows: list[str]) -> Iterator[str]:
+    """Ratios of errors by kind of records, epsilon and relation."""
+    yield (
+        "| records | ε | relation | cells | found | error/best ball: geometric mean | worst "
+        "| true/printed: median | least | largest | outside [½, 2] |"
+    )
+    yield "|---|---|---|---|---|---|---|---|---|---|---|"
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+    groups = dict.fromkeys(group_of(cell[0]) for cell in cells)
+    for group in groups:
+        for epsilon in EPSILONS:
+            own = [c for c in cells if group_of(c[0]) == group and float(c[2]) == epsilon]
+            for relation, at in (("add/remove", 3), ("replace", 5)):
+                kept = [c for c in own if c[at] != "–"]
+                ratio = np.array([float(c[at]) / float(c[7]) for c in kept])
+                told = np.array([float(c[at + 1]) for c in kept])
+                outside = int(((told < 0.5) | (told > 2.0)).sum())
+                yield (
+                    f"| {group} | {epsilon:g} | {relation} | {len(own)} | {len(kept)} "
+                    f"| {np.exp(np.log(ratio).mean()):.2f} | {ratio.max():.2f} "
+                    f"| {np.median(told):.2f} | {told.min():.2f} | {told.max():.2f} | {outside} |"
+                )
 
 
 def line(name: str, records: np.ndarray, space: cdp.Manifold, epsilon: float, count: int) -> str:
@@ -177,6 +213,7 @@ def main() -> None:
     if arguments.write is not None:
         page = PAGE.format(
             count=arguments.count,
+            summary="\n".join(summary(table[1:])),
             table="\n".join(table),
             runs=runs,
             fewest=at_fewest,

@@ -336,14 +336,16 @@ def test_a_warning_made_an_error_comes_before_anything_is_spent():
     assert ledger.spent is None
 
 
-def test_stages_are_told_without_numbers(count_is, caplog):
+@pytest.mark.parametrize("name", ["conformal", "density"])
+def test_stages_are_told_without_numbers(name, count_is, caplog):
     count_is(30)
     told = []
     for n in (0, 400):
         caplog.clear()
         with caplog.at_level(logging.DEBUG, logger="curvedp"):
-            cdp.frechet_mean(rows(n), BALL, GDP, n_guess=25)
+            SERVED[name](rows(n), BALL, GDP, n_guess=25)
         told.append([record.getMessage() for record in caplog.records])
+    assert told[0]
     assert told[0] == told[1]
 
 
