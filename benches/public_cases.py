@@ -122,7 +122,7 @@ def bedtimes() -> bool:
 def opposite_groups() -> bool:
     rng = _rng(2)
     hours = np.concatenate([rng.normal(23, 0.7, 400), rng.normal(11, 0.7, 400)])
-    found = mean_direction(hours, "torus:1", cdp.GDP(1.0), angles="hours")
+    found = mean_direction(hours, "torus:1", cdp.GDP(1.0), angle_units="hours")
     return found.mean_resultant_length < 0.4 and "may be 0" in found.report()
 
 
@@ -150,7 +150,7 @@ def poles() -> bool:
 )
 def symmetric_angles() -> bool:
     degrees = np.tile([45.0, 135.0, 225.0, 315.0], 250)
-    found = mean_direction(degrees, "torus:1", cdp.GDP(1.0), angles="degrees")
+    found = mean_direction(degrees, "torus:1", cdp.GDP(1.0), angle_units="degrees")
     return found.mean_resultant_length < 0.1 and "may be 0" in found.report()
 
 
@@ -482,7 +482,7 @@ def nearly_equal_angles() -> bool:
 def all_around() -> bool:
     degrees = np.arange(-180.0, 180.0)
     here, there = (
-        mean_direction(own, "torus:1", cdp.GDP(1.0), angles="degrees", seed=1)
+        mean_direction(own, "torus:1", cdp.GDP(1.0), angle_units="degrees", seed=1)
         for own in (degrees, degrees + 360.0)
     )
     same = math.isclose(here.mean_resultant_length, there.mean_resultant_length, abs_tol=1e-9)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -141,7 +142,7 @@ def as_values(value: ArrayLike, name: str = "values", *, least: int = 1) -> Floa
 
 def as_number(value: float, name: str) -> float:
     """A float; infinite for integers beyond its range."""
-    if isinstance(value, (str, bytes)):
+    if isinstance(value, (str, bytes, bool, np.bool_)):
         raise TypeError(f"{name} must be a number, got {type(value).__name__}")
     try:
         return float(value)
@@ -157,6 +158,13 @@ def as_positive(value: float, name: str) -> float:
     if not (math.isfinite(number) and number > 0):
         raise ValueError(f"{name} must be positive and finite, got {number}")
     return number
+
+
+def as_numbers(values: Iterable[float], name: str) -> tuple[float, ...]:
+    """A tuple of numbers."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise TypeError(f"{name} must be a sequence of numbers, got {type(values).__name__}")
+    return tuple(as_number(value, f"each of {name}") for value in values)
 
 
 def as_finite(value: float, name: str) -> float:

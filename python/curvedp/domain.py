@@ -635,17 +635,17 @@ def check_any_ball(ball: Ball) -> Ball:
     """The ball, if it is one."""
     if isinstance(ball, (WholeSpace, Manifold)):
         raise TypeError(
-            "this needs a public ball: give one, or release one first, as frechet_mean(records, "
-            "manifold, guarantee).ball"
+            "ball must be a public Ball here: give one, or release one first, as "
+            "frechet_mean(records, manifold, guarantee).ball"
         )
     if not isinstance(ball, Ball):
         raise TypeError(f"ball must be a Ball(manifold, center, radius), got {type(ball).__name__}")
     return ball
 
 
-def as_domain(ball: Ball | Manifold) -> Ball:
+def as_domain(ball: Ball | Manifold | str) -> Ball:
     """The ball, or the whole of a manifold."""
-    if isinstance(ball, Manifold):
+    if isinstance(ball, (Manifold, str)):
         return WholeSpace(ball)
     if not isinstance(ball, Ball):
         raise TypeError(

@@ -31,7 +31,7 @@ def rows(n, seed=0):
 def test_groups_are_whole_wherever_row_groups_end(tmp_path, secret, seed, units):
     """Groups of one record and of several row groups, and persons in both."""
     generator = np.random.default_rng(seed)
-    n = generator.choice([1, 2, 7, 60], size=12)
+    n = generator.choice([1, 2, 7, 30], size=12)
     key = np.repeat(np.arange(12) // (1 + seed % 2), n)
     data = pa.table(
         {
@@ -248,8 +248,8 @@ def test_persons_of_many_ranges_need_few_open_files(tmp_path, in_order):
     """There is a file of their names for each range or partition."""
     import resource
 
-    n = 3000
-    key = np.random.default_rng(0).integers(0, 300, n)
+    n = 1600
+    key = np.random.default_rng(0).integers(0, 160, n)
     key = np.sort(key) if in_order else key
     data = pa.table({"key": key, "direction": list(rows(n)), "who": np.arange(n)})
     file = cases.write(tmp_path / "in.parquet", data, row_group_size=16)

@@ -37,7 +37,7 @@ METHODS = ("cell", "subset", "noise")
 SUBSET_SIZE = 8
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class QueryRelease:
     """A private query among embedded public anchors.
 
@@ -73,6 +73,9 @@ class QueryRelease:
     def statement(self) -> Statement:
         """See `Release.statement`."""
         return self.release.statement
+
+    def __repr__(self) -> str:
+        return f"<QueryRelease of {self.release!r}, among {len(self.anchors)} anchors>"
 
     def report(self) -> str:
         """Plain text: the promise, on what, at what cost; how often its cell is among the named."""

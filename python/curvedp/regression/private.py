@@ -214,7 +214,7 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
         return GeodesicRelease(**vars(released), x_range=self.x_range, tau=self.tau, v_max=v_max)
 
     def further_columns(self, releases: Releases[GeodesicRelease]) -> dict[str, FloatArray]:
-        """Where the footpoint of whitened steps stands, and what bands are computed from."""
+        """The place of the footpoint of whitened steps, and what bands are computed from."""
         if self.is_drawn:
             return {}
         q, found = self.beside_width, releases.results or ()

@@ -38,7 +38,7 @@ from curvedp.privacy import (
 from curvedp.privacy.base import calibration_of
 from curvedp.privacy.payment import pay
 from curvedp.privacy.provenance import Provenance
-from curvedp.privacy.release import percent
+from curvedp.privacy.wording import percent
 from curvedp.statistics.grouping import GroupsLike, Offsets
 from curvedp.statistics.public_time import TIMINGS, Timing
 from curvedp.statistics.statistic import Statistic
@@ -339,9 +339,9 @@ def check_timing(timing: Timing, progress: Progress) -> Timing:
     return timing
 
 
-def as_balls(ball: Ball | Sequence[Ball] | Manifold) -> tuple[Ball, ...]:
+def as_balls(ball: Ball | Sequence[Ball] | Manifold | str) -> tuple[Ball, ...]:
     """One ball for all groups, or one for each."""
-    given = ball if isinstance(ball, (list, tuple)) else (ball,)
+    given: Any = ball if isinstance(ball, (list, tuple)) else (ball,)
     if not given:
         raise ValueError("ball is empty: give one ball for all groups, or one for each")
     return tuple(map(as_domain, given))

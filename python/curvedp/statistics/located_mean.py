@@ -20,7 +20,7 @@ from curvedp.errors import CoverageWarning, ExistenceError
 from curvedp.manifolds import Manifold, Product, as_manifold
 from curvedp.privacy import ApproxDP, PureDP, Release
 from curvedp.privacy.base import Neighbours
-from curvedp.privacy.release import percent
+from curvedp.privacy.wording import percent
 from curvedp.statistics.call import Call
 from curvedp.statistics.group import EachGroup, Group
 from curvedp.statistics.paid import Paid

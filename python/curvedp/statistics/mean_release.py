@@ -22,7 +22,8 @@ from curvedp.privacy import ApproxDP, Guarantee, PureDP, Release, Unproved
 from curvedp.privacy.coverage import Coverage
 from curvedp.privacy.implication import beside
 from curvedp.privacy.l2_noise import L2Noise, l2_delta
-from curvedp.privacy.release import frozen_array, percent
+from curvedp.privacy.release import frozen_array
+from curvedp.privacy.wording import percent
 from curvedp.statistics.shrinkage import error_ratio, shrunk_points
 from curvedp.unit import told_in
 

@@ -69,6 +69,8 @@ class Found:
         What a unit changes in the last mean of logarithms, and the noise of each coordinate.
     spread : float
         Root mean square of clipped distances, on average over equal ones.
+    variance, variance_error : float
+        Mean square of distances up to `radius`, if asked for, and the deviation of its noise.
     level : float
         Distance of the mean within which .95 of the records lie.
     blocks, rounds : int
@@ -91,6 +93,8 @@ class Found:
     sensitivity: float = math.nan
     scale: float = math.nan
     spread: float = math.nan
+    variance: float = math.nan
+    variance_error: float = math.nan
     level: float = math.inf
     blocks: int = 0
     rounds: int = 0
