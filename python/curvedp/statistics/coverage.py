@@ -19,7 +19,7 @@ import numpy as np
 from curvedp import _core
 from curvedp._text import rounded_up
 from curvedp._validation import FloatArray
-from curvedp.domain import Ball, ProductBall
+from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms import Way
 from curvedp.mechanisms.vector_noise import VectorNoise
@@ -27,6 +27,7 @@ from curvedp.privacy import GDP, ApproxDP, Guarantee, PureDP
 from curvedp.privacy.base import calibration_of
 from curvedp.privacy.conversion import round_down
 from curvedp.privacy.coverage import Coverage
+from curvedp.product_ball import ProductBall
 from curvedp.statistics.grouping import Offsets
 
 #: Largest of the three numbers' standard errors, for a standard deviation 1 of each coordinate.
