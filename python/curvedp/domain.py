@@ -111,8 +111,8 @@ class Ball:
             if isinstance(space, Sphere | Torus):
                 further += ", or use curvedp.directions.mean_direction"
             raise ValueError(
-                f"radius must be below {bound:.6g} on {space.spec}, {why}, got {length:.6g}"
-                + further * math.isfinite(space.max_ball_radius)
+                f"radius must be below {bound:.6g}{_radians(space)} on {space.spec}, {why}, got "
+                f"{length:.6g}" + further * math.isfinite(space.max_ball_radius)
             )
         self._manifold = space
         self._center = space.project(point)
@@ -447,6 +447,12 @@ class Ball:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _ball, (self.manifold, self.center, self.radius, self.unit)
+
+
+def _radians(space: Manifold) -> str:
+    """The unit of lengths on spaces of directions and turns."""
+    is_unit = not isinstance(space, Sphere) or space.radius == 1.0
+    return " radians" if space.written.kind and is_unit and space.dim < 4 else ""
 
 
 def _ball(manifold: Manifold, center: FloatArray, radius: float, unit: Unit | None) -> Ball:

@@ -127,7 +127,7 @@ class Call:
         if any(isinstance(ball, WholeSpace) for ball in self.balls):
             object.__setattr__(self, "statistic", self.statistic.without_ball())
         as_count(self.records_per_unit, "records_per_unit")
-        check_guarantee(self.guarantee, self.statistic.served)
+        check_guarantee(self.guarantee, self.statistic.served, self.statistic.why_unserved)
         composed(self.guarantee, as_count(self.groups_per_unit, "groups_per_unit"))
         self.statistic.check(self)
 
