@@ -8,7 +8,7 @@ are wrapped normal with root mean square distance S from their mean, which lies 
 public centre. The oracle knows that mean and the distance that 99 % of the records keep to it, and
 spends everything on one mean on that ball.
 
-The tables of docs/adaptive-mean.md are this script's output.
+The tables of docs/measured/adaptive-mean.md are this script's output.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ ball, small_64D is private. Such balls have the public mean as centre and the di
 keep as radius. Images (retrieval_features): unit vectors in the unit ball of R^64. Told is the
 share of the second moment of the private records' logarithms at the released mean, means and
 standard errors. The parameters of `principal_components` were chosen on made-up data alone. The
-tables of docs/learning.md are this script's output.
+tables of docs/measured/learning.md are this script's output.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 ``eigenvalues``: of the Laplacian at 1e5 nodes against l(l + 1). ``harmonics``: error of solutions
 against spherical harmonics. ``large``: seconds and memory at 1e6 nodes. ``release``: one release
 beside the paper's pipeline in NumPy and SciPy. ``errors``: of the conformal mean, beside what it
-prints and beside Laplace noise. The figures of docs/conformal.md are its output; errors in the
+prints and beside Laplace noise. docs/measured/conformal-means.md is its output; errors in the
 paper's experiments: `papers/conformal.py`.
 """
 

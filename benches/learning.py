@@ -9,8 +9,8 @@ All scores are those of records held out: 30 % of the windows, 30 % of the recor
 or one of the two people; means over the same splits (ten, ten, three, two) in each repetition, with
 fresh noise, and standard errors of the noise. Clusters also of a week's earthquakes
 (sphere/earthquakes_week2018.csv) with a day held out, regressions of the skulls of rats
-(landmarks/rats.npz) with a fifth of the rats held out. The tables of docs/learning.md are this
-script's output.
+(landmarks/rats.npz) with a fifth of the rats held out. The tables of docs/measured/learning.md are
+this script's output.
 """
 
 from __future__ import annotations

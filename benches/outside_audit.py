@@ -10,7 +10,8 @@ Of each statistic many releases are drawn at two neighbouring data sets. Half of
 threshold of a score that tells the data sets apart best, in either direction; the other half is
 counted, and privacy-estimates makes of the counts a lower bound on epsilon by Clopper and Pearson,
 at a delta that is 0 for claims of pure privacy. A bound above the claim refutes it. The control
-draws with less noise than the claim needs, and must be refuted. Prints the table of docs/audit.md.
+draws with less noise than the claim needs, and must be refuted. Prints a table of
+docs/measured/audits.md.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     python benches/side_by_side.py --quick
     python benches/side_by_side.py --only "SPD(3),mean" --threads 1
-    python benches/side_by_side.py --write docs/performance.md
+    python benches/side_by_side.py --write docs/measured/performance.md
 
 Prints Markdown tables. A ratio is the peer's median time over curvedp's; absolute times drift with
 the machine, ratios much less. A ratio below its target names the target. ``max difference``

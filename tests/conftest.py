@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,11 @@ import drawn_keys
 import thorough
 from curvedp.privacy import provenance
 from manifold_list import CASES, SMALL, Case
+
+# Files that last no longer than a test need no disk, where each fsync takes milliseconds.
+_MEMORY = "/dev/shm"
+if os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > 4 * 2**30:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", _MEMORY)
 
 gc.disable()  # until all is collected, of which nothing is garbage
 

@@ -1,6 +1,6 @@
 """Dialects of csv files: how each is written, the options with which it is read, why it is refused.
 
-The tests of `cli` run every one; `tests/input_table.py` makes the table of docs/batch.md of them.
+The tests of `cli` run every one; `tests/input_table.py` writes docs/measured/inputs.md.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """Inputs of batches that say more than their records: read as they say, or refused by name.
 
-The tests of `batch` run every one; `tests/input_table.py` makes the table of docs/batch.md of them.
+The tests of `batch` run every one; `tests/input_table.py` writes docs/measured/inputs.md.
 """
 
 from __future__ import annotations

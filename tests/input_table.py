@@ -1,4 +1,4 @@
-"""The table of inputs in docs/batch.md: which are read as they say, and which are refused, by name.
+"""The table of docs/measured/inputs.md: which are read as they say, and which are refused, by name.
 
 Its rows are the cases that the tests of `batch` and `cli` run: each input is released with a
 ledger, and either gives what it says or is refused with nothing spent. ``python
@@ -13,7 +13,7 @@ from pathlib import Path
 import csv_cases
 import input_cases as cases
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "batch.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "measured" / "inputs.md"
 BEGIN, END = "<!-- inputs -->", "<!-- end of inputs -->"
 
 

@@ -1,6 +1,6 @@
 """Private means at the rim of the largest balls that are accepted.
 
-``python tests/rim_cases.py`` prints the table of docs/audit.md.
+``python tests/rim_cases.py`` prints the table of docs/measured/audits.md.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ PLAIN = "^(euclidean|sphere|hyperboloid|torus|kendall|spd:2)"
 KEPT: dict[str, dict[str, str | None]] = {
     "batch/test_batch_coverage.py": {
         "test_a_count_has_the_same_bits_however_a_job_runs": "^in no order-units",
+        "test_counts_of_each_group_are_the_same_however_a_job_runs": "^in no order",
     },
     "batch/test_batch_files.py": {
         "test_every_number_of_threads_gives_the_same_file_and_decodes_each_record_once": "^[16]$",
@@ -42,6 +43,11 @@ KEPT: dict[str, dict[str, str | None]] = {
     },
     "batch/test_batch_outlook.py": {
         "test_every_statistic_has_an_outlook": "^(mean|variance|kng)$",
+    },
+    "batch/test_batch_polars.py": {
+        "test_every_statistic_of_a_folder_is_that_of_its_table": (
+            "^(mean|variance|region|quantile|logistic)$"
+        ),
     },
     "batch/test_batch_sources.py": {
         "test_any_place_gives_the_releases_of_the_table": "^(folder|text|memory)$",
@@ -97,6 +103,7 @@ KEPT: dict[str, dict[str, str | None]] = {
     },
     "conformal/test_conformal_law.py": {
         "test_draws_have_the_law": "sphere",
+        "test_errors_are_those_of_the_place": "^(?!spd:3)",
         "test_neither_covers_nor_curved_directions_move_the_constant_by_more": "^axes of 3",
         "test_the_coin_has_its_probability": "0.7",
     },
@@ -140,6 +147,12 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_connectomes_are_released_in_a_ball_that_holds_them": None,
         "test_logarithms_of_matrices_are_within_their_error": "^[1245]-",
         "test_steps_end_where_they_should": "^[1-4]-",
+    },
+    "geometry/test_grassmann.py": {
+        "test_means_agree_with_geomstats": r"^\(4",
+    },
+    "geometry/test_hermitian_matrices.py": {
+        "test_hessians_lie_no_further_apart_than_their_diameter": "-[23]$",
     },
     "geometry/test_log_moments.py": {
         "test_the_hessian_agrees_with_differences_of_the_distance": "^(?!correlation)",
@@ -263,8 +276,9 @@ KEPT: dict[str, dict[str, str | None]] = {
     },
     "mechanisms/test_released_laws.py": {
         "test_closed_forms_agree_with_the_volume_of_spheres": "2$",
-        "test_no_release_lies_beyond_the_clipping_radius": "^hyperboloid:2",
         "test_error_has_the_law_of_the_length_up_to_the_nearest_clipped_point": "^hyperboloid:2",
+        "test_no_release_lies_beyond_the_clipping_radius": "^hyperboloid:2",
+        "test_spectra_have_the_shape_of_the_noise": None,
     },
     "mechanisms/test_rim.py": {
         "test_distances_have_the_law_of_the_noise": "^(sphere|spd):2-.*0.999",
@@ -332,6 +346,9 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_mixed_composition_never_understates": None,
         "test_the_event_for_an_unknown_accountant_understates_in_none": "Rdp",
     },
+    "privacy/test_ball_units.py": {
+        "test_every_place_has_a_grid": "^30-",
+    },
     "privacy/test_bugs_of_peers.py": {
         "test_a_ledgers_total_is_that_of_an_independent_accountant": "^4$",
         "test_no_neighbours_lie_farther_apart_than_is_documented_under_any_options": (
@@ -342,6 +359,14 @@ KEPT: dict[str, dict[str, str | None]] = {
     "privacy/test_guarantee_table.py": {
         "test_a_cell_says_what_the_release_promises": "-(sphere|spd):2$",
     },
+    "privacy/test_ledger_place.py": {
+        "test_another_user_cannot_undo_a_spend": (
+            "^(f r o m   t h e   b e g i n n i n g|o p e n e d.*-c h e c k)"
+        ),
+    },
+    "privacy/test_printed_numbers.py": {
+        "test_none_of_many_random_guarantees_prints_below_itself": "^10000$",
+    },
     "privacy/test_relation.py": {
         "test_gdp_is_exact_by_distributions_and_safe_by_divergences": "1.0",
     },
@@ -349,14 +374,18 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_a_stored_release_of_any_kind_is_read_by_a_new_process": None,
     },
     "privacy/test_statement.py": {
+        "test_entries_of_all_statistics_have_the_registrys_form": (
+            "^(mean|variance|region|quantile|components|k-means|trend)$"
+        ),
+        "test_entries_of_batches_have_the_registrys_form": (
+            "^(mean|region|quantile|k-means|regression)$"
+        ),
         "test_every_statistic_and_its_groups_have_a_statement": (
             "^(mean|variance|median|region|regression|k-means|density)$"
         ),
     },
     "privacy/test_stored_texts.py": {
-        "test_every_edit_is_a_value_error_or_a_whole_object": (
-            "^300-(mean|density|k samples|request|session)$"
-        ),
+        "test_every_edit_is_a_value_error_or_a_whole_object": "^300-(?!k)",
     },
     "privacy/test_unit_twin.py": {
         "test_nothing_tells_of_one_persons_records": "-(array|frame)$",
@@ -374,6 +403,7 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_longer_contributions_and_sharper_quantiles_are_found": None,
         "test_no_stage_spends_more_than_its_share": "^(sphere|euclidean):2$",
         "test_one_unit_moves_second_moments_by_at_most_their_sensitivity": None,
+        "test_one_unit_moves_the_moments_by_at_most_their_sensitivity": "^[123]$",
         "test_too_little_noise_is_found_by_an_audit": None,
     },
     "regression/test_adaptive_regression.py": {
@@ -412,8 +442,24 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_the_level_holds_for_correlated_covariates": None,
         "test_without_noise_it_is_the_classical_test": "True",
     },
+    "sites/test_masks.py": {
+        "test_the_twin_is_that_of_the_standards": None,
+    },
     "sites/test_site_accuracy.py": {
         "test_diffusion_tensors": None,
+        "test_directions": None,
+    },
+    "sites/test_site_refusals.py": {
+        "test_a_site_that_is_killed_in_a_round_never_answers_it_twice": "^own.(pay|Answer)",
+    },
+    "sites/test_site_sums.py": {
+        "test_who_sees_all_messages_of_all_other_sites_learns_what_is_said": "round",
+    },
+    "sites/test_site_restarts.py": {
+        "test_a_server_ended_at_any_step_asks_and_pays_no_round_twice": "-(0|2)$",
+        "test_a_site_killed_in_a_masked_round_goes_on_with_its_key_and_masks_no_round_again": (
+            "^before it is sent"
+        ),
     },
     "statistics/test_adaptive_mean.py": {
         "test_a_radius_without_noise_is_flagged": None,
@@ -440,9 +486,9 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_the_p_value_of_the_true_mean_is_below_a_level_about_so_often": None,
     },
     "statistics/test_count_resize_law.py": {
-        "test_control_noise_for_half_of_a_replacement_is_too_little": "=1.$",
+        "test_control_noise_for_half_of_a_replacement_is_too_little": "GDP",
         "test_counts_have_the_law_that_is_enumerated": "^1-",
-        "test_records_used_are_a_uniformly_random_sequence": "^[1-5]$",
+        "test_records_used_are_a_uniformly_random_sequence": "^[1-4]$",
         "test_the_release_passes_an_audit_that_finds_what_is_not_paid": None,
     },
     "statistics/test_coverage.py": {
@@ -456,9 +502,14 @@ KEPT: dict[str, dict[str, str | None]] = {
     },
     "statistics/test_directions.py": {
         "test_a_comparison_keeps_its_level_where_one_mean_vector_is_short": None,
-        "test_the_set_covers_however_short_the_mean_vector_is": "^(0.0|1.5)-torus",
-        "test_the_set_covers_the_mean_direction": "^40-.*-(weak|axes|sphere)$",
+        "test_the_set_covers_however_short_the_mean_vector_is": "^1.5-torus",
+        "test_the_set_covers_the_mean_direction": "^40-.*-axes$",
         "test_the_test_of_uniformity_keeps_its_level_and_has_power": "torus",
+        "test_two_directions_are_compared_whatever_their_spreads": None,
+    },
+    "statistics/test_mean_axis.py": {
+        "test_the_set_covers_however_near_two_eigenvalues_are": "^0.5$",
+        "test_the_set_covers_the_mean_axis": "^600-.*-skew$",
     },
     "statistics/test_entry.py": {
         "test_no_record_enters_outside_the_ball": PLAIN,
@@ -468,6 +519,9 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_records_count_alike_in_every_order_and_a_part_of_them_would_be_found": (
             "^(mean|variance|quantile)$"
         ),
+    },
+    "statistics/test_frechet_mean.py": {
+        "test_error_is_as_expected": "^(?!.*log-cholesky)",
     },
     "statistics/test_frechet_mean_nonprivate.py": {
         "test_certificate_bounds_the_distance_to_the_exact_minimiser": "(sphere:2|spd:2)-0.1",
@@ -538,7 +592,7 @@ KEPT: dict[str, dict[str, str | None]] = {
     },
     "statistics/test_shrinkage.py": {
         "test_it_errs_less_where_noise_is_large_and_says_so": "^0.2-sphere",
-        "test_it_is_no_worse_wherever_the_mean_lies": "^[1-9]-",
+        "test_it_is_no_worse_wherever_the_mean_lies": "^[1-5]-",
     },
     "statistics/test_solver_claims.py": {
         "test_the_certificate_bounds_the_distance_to_the_mean_and_the_energy_gap": "Sphere",
@@ -567,7 +621,7 @@ KEPT: dict[str, dict[str, str | None]] = {
     },
     "statistics/test_unknown_n.py": {
         "test_a_release_has_the_whole_guarantee_and_the_number_that_the_count_says": (
-            "^(0-GDP|300-)"
+            "^(0-GDP|300-(GDP|PureDP))"
         ),
         "test_no_count_leads_to_an_error": "^(-1|0|3)-",
         "test_nothing_that_comes_back_tells_the_number": (
@@ -579,6 +633,9 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_control_copies_of_the_centre_are_found_by_tests": None,
         "test_tests_reject_what_is_true_at_their_level": None,
     },
+    "statistics/test_unknown_n_groups.py": {
+        "test_every_public_key_has_a_release_with_its_own_count": "^(GDP|PureDP)",
+    },
     "statistics/test_variance.py": {
         "test_it_is_the_least_mean_squared_distance_within_s": "^(0.3|1.5)-",
         "test_no_neighbour_moves_it_further_than_its_sensitivity": "^2-(sphere|spd)",
@@ -586,21 +643,31 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_the_printed_error_is_the_measured_one": "1.0-100-sphere",
     },
     "sums/test_located_mean.py": {
-        "test_what_is_left_of_the_way_is_told_where_all_records_are_one": "^sphere:2-",
+        "test_what_is_left_of_the_way_is_told_where_all_records_are_one": "^sphere:2-add",
+    },
+    "sums/test_noise_in_shares_theory.py": {
+        "test_shares_of_those_that_answer_are_as_private_as_one_noise": "^(?!20-.-16-4)",
+    },
+    "sums/test_pure_noise.py": {
+        "test_counts_have_the_deviation_that_is_told": None,
+        "test_no_pair_of_neighbours_loses_more_than_the_budget": (
+            "^(euclidean|sphere|hyperboloid:2|spd|torus|unitary)"
+        ),
+        "test_the_attack_finds_broken_searches": "^(half|counts for|rounds)",
     },
     "sums/test_search_given_past.py": {
         "test_each_sum_keeps_its_share_after_every_past": "^(euclidean:2|sphere:2|spd:2)-",
-        "test_noise_is_new_and_normal_after_every_past": "^sphere:2-",
-    },
-    "sums/test_search_replay.py": {
-        "test_a_release_is_a_function_of_its_sums": "^(sphere:2|spd:3|torus:2)-",
-        "test_one_bit_of_one_number_is_found": "^(value|spent)$",
-        "test_so_it_is_where_no_mean_stands_out": "^(sphere:2|spd:3|torus:2)-",
+        "test_noise_is_new_and_normal_after_every_past": "^sphere:2-replace",
     },
     "sums/test_search_neighbours.py": {
         "test_neighbours_are_told_apart_no_better_than_the_budget_allows": (
             "^(sphere:2|euclidean|hyperboloid|torus|kendall|spd:2-|so)"
         ),
+    },
+    "sums/test_search_replay.py": {
+        "test_a_release_is_a_function_of_its_sums": "^(sphere:2|spd:3|torus:2)-",
+        "test_one_bit_of_one_number_is_found": "^(value|spent)$",
+        "test_so_it_is_where_no_mean_stands_out": "^(sphere:2|spd:3|torus:2)-",
     },
     "sums/test_tail_counts.py": {
         "test_counts_that_noise_alone_makes_tell_nothing": None,

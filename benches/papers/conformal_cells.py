@@ -273,17 +273,21 @@ class Figure:
                 f"of the radius: the mean error is at most {gap:.1f} standard errors from it "
                 f"({cells} cells)."
             )
+        told = []
         for name in CURVES:
             if name.startswith("conformal"):
-                like = f"Laplace, {name.split(', ')[1]}"
-                ratios = self.ratios(name, like)
+                ratios = self.ratios(name, f"Laplace, {name.split(', ')[1]}")
                 if ratios:
                     low, high = f"{min(ratios):.2g}", f"{max(ratios):.2g}"
-                    lines.append(
-                        f"{name[0].upper()}{name[1:]}: {low}{f' to {high}' if high != low else ''} "
-                        f"times as far away as {like} where that is below a quarter of the radius "
-                        f"(cells: {len(ratios)})."
+                    told.append(
+                        f"{name.removeprefix('conformal, ')} {low}"
+                        f"{f' to {high}' if high != low else ''} (cells: {len(ratios)})"
                     )
+        if told:
+            lines.append(
+                "Conformal means over Laplace noise of the same calibration, where that errs by "
+                f"less than a quarter of the radius: {'; '.join(told)}."
+            )
         return lines
 
     def ratios(self, name: str, like: str) -> list[float]:

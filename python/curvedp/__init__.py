@@ -183,7 +183,7 @@ def __getattr__(name: str) -> Any:
     elif name == "__version__":
         value = import_module("curvedp._core").VERSION
     else:
-        raise AttributeError(f"module 'curvedp' has no attribute {name!r}")
+        raise import_module("curvedp._hints").no_such_name(name, (*_SUBMODULES, *_OF_EXTRAS))
     globals()[name] = value
     return value
 

@@ -29,23 +29,7 @@ from curvedp.errors import MissingExtraError as MissingExtraError
 from curvedp.learning import FrechetMean as FrechetMean
 from curvedp.learning import GeodesicRegression as GeodesicRegression
 from curvedp.mail import PrivateMail as PrivateMail
-from curvedp.manifolds import HPD as HPD
-from curvedp.manifolds import SPD as SPD
-from curvedp.manifolds import Correlation as Correlation
-from curvedp.manifolds import Euclidean as Euclidean
-from curvedp.manifolds import Grassmann as Grassmann
-from curvedp.manifolds import Hyperboloid as Hyperboloid
-from curvedp.manifolds import KendallPlanar as KendallPlanar
-from curvedp.manifolds import Manifold as Manifold
-from curvedp.manifolds import Product as Product
-from curvedp.manifolds import Projective as Projective
-from curvedp.manifolds import RigidMotions as RigidMotions
-from curvedp.manifolds import Rotations as Rotations
-from curvedp.manifolds import SpecialOrthogonal as SpecialOrthogonal
-from curvedp.manifolds import Sphere as Sphere
-from curvedp.manifolds import Torus as Torus
-from curvedp.manifolds import Unitary as Unitary
-from curvedp.manifolds import as_manifold as as_manifold
+from curvedp.manifolds import *  # noqa: F403
 from curvedp.mechanisms import ExponentialWrappedGaussian as ExponentialWrappedGaussian
 from curvedp.mechanisms import L2Mechanism as L2Mechanism
 from curvedp.mechanisms import RiemannianGaussian as RiemannianGaussian

@@ -268,7 +268,7 @@ class Manifold:
 
 @final
 class MaskKey:
-    def __new__(cls) -> MaskKey: ...
+    def __new__(cls, secret: bytes | None = None) -> MaskKey: ...
     @property
     def public(self) -> bytes: ...
     def mask(
@@ -519,6 +519,13 @@ class Groups:
     def stream(
         self, records: _Array, keys: GroupKeys, group: int, stages: int, stage: int
     ) -> Stream: ...
+    def add_noise(
+        self,
+        records: _Array,
+        keys: GroupKeys,
+        laws: Sequence[tuple[Noise, float]],
+        vectors: _Array,
+    ) -> None: ...
     def release(
         self,
         records: _Array,

@@ -117,8 +117,8 @@ class Ball:
             if isinstance(space, Sphere | Torus):
                 further += ", or use curvedp.directions.mean_direction"
             raise ValueError(
-                f"radius must be below {bound:.6g} on {space.spec}, {why}, got {length:.6g}"
-                + further * math.isfinite(space.max_ball_radius)
+                f"radius must be below {bound:.6g}{_radians(space)} on {space.spec}, {why}, got "
+                f"{length:.6g}" + further * math.isfinite(space.max_ball_radius)
             )
         self._manifold = space
         self._center = space.project(point)
@@ -624,6 +624,12 @@ class WholeSpace(Ball):
         return type(self), (self.manifold,)
 
 
+def _radians(space: Manifold) -> str:
+    """The unit of lengths on spaces of directions and turns."""
+    is_unit = not isinstance(space, Sphere) or space.radius == 1.0
+    return " radians" if space.written.kind and is_unit and space.dim < 4 else ""
+
+
 def check_ball(ball: Ball) -> Ball:
     """The ball, if it is one on a manifold that is no product."""
     if isinstance(ball, ProductBall):
@@ -635,17 +641,17 @@ def check_any_ball(ball: Ball) -> Ball:
     """The ball, if it is one."""
     if isinstance(ball, (WholeSpace, Manifold)):
         raise TypeError(
-            "this needs a public ball: give one, or release one first, as frechet_mean(records, "
-            "manifold, guarantee).ball"
+            "ball must be a public Ball here: give one, or release one first, as "
+            "frechet_mean(records, manifold, guarantee).ball"
         )
     if not isinstance(ball, Ball):
         raise TypeError(f"ball must be a Ball(manifold, center, radius), got {type(ball).__name__}")
     return ball
 
 
-def as_domain(ball: Ball | Manifold) -> Ball:
+def as_domain(ball: Ball | Manifold | str) -> Ball:
     """The ball, or the whole of a manifold."""
-    if isinstance(ball, Manifold):
+    if isinstance(ball, (Manifold, str)):
         return WholeSpace(ball)
     if not isinstance(ball, Ball):
         raise TypeError(

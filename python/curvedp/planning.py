@@ -28,7 +28,7 @@ from curvedp.manifolds import Manifold
 from curvedp.mechanisms import Mechanism, Way, ways_of_one_draw, ways_to_meet
 from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.privacy import GDP, Guarantee, PureDP
-from curvedp.privacy.release import percent
+from curvedp.privacy.wording import percent
 from curvedp.regression.choice import expected_choice, longest_velocity
 from curvedp.regression.private import GeodesicLine
 from curvedp.statistics.adaptive_mean import AdaptiveDesign, AdaptiveMean, combined_error
@@ -114,7 +114,7 @@ class Plan:
         return "\n".join([*rows, *textwrap.wrap(self.meaning, 88), ""])
 
     def _facts(self) -> list[tuple[str, str]]:
-        power = 2 if self.statistic == "frechet_variance" else 1
+        power = _power_of(self.statistic)
         told = told_in(self.unit)
         between = "" if self.low == self.high else f"{told(self.low, 4, power)} to "
         share = ""
@@ -137,7 +137,7 @@ class Plan:
 @hinting
 def plan(
     statistic: str,
-    ball: Ball | Manifold,
+    ball: Ball | Manifold | str,
     guarantee: Guarantee,
     *,
     n: int | None = None,
@@ -181,10 +181,11 @@ def plan(
         Number of records, to find the expected error.
     error : float, optional
         Wished error, or half-length, that `high` shall not exceed, to find the number of records,
-        in the units of the metric: 5 km are ``5 * ball.unit.length``. Either `n` or `error`.
+        in the unit in which the ball was stated (km, degrees, hours; squared for variances), else
+        in the units of the metric. Either `n` or `error`.
     spread : float, optional
         Root mean square distance of the records from their mean, a guess that is not taken from
-        them, in the units of the metric.
+        them, in the unit of `error`.
     level : float
         Of the region.
     tau, v_max : float, optional
@@ -222,10 +223,12 @@ def plan(
     served = LocatedMean.served if isinstance(domain, WholeSpace) else ("replace",)
     if statistic != "frechet_mean":
         check_ball(domain)
+    unit = domain.unit
+    one = 1.0 if unit is None or unit.length is None else unit.length
     request = _Request(
         ball=domain,
         guarantee=check_guarantee(guarantee, served),
-        spread=None if spread is None else as_positive(spread, "spread"),
+        spread=None if spread is None else as_positive(spread, "spread") * one,
         level=as_probability(level, "level"),
         tau=None if tau is None else as_positive(tau, "tau"),
         v_max=None if v_max is None else as_positive(v_max, "v_max"),
@@ -235,7 +238,6 @@ def plan(
     for name, takers in _TAKEN_BY.items():
         if getattr(request, name) != _UNSAID[name] and statistic not in takers:
             raise ValueError(f"{statistic} takes no {name}: leave it out, as in the function")
-    unit = domain.unit
     planner = _PLANNERS[statistic]
     if isinstance(domain, WholeSpace):
         planner = _located_mean
@@ -245,7 +247,8 @@ def plan(
     if n is not None:
         return replace(planner(request, as_count(n, "n", least=least)), unit=unit)
     assert error is not None
-    wished = as_positive(error, "error")
+    power = _power_of(statistic)
+    wished = as_positive(error, "error") * one**power
 
     def enough(count: int) -> bool:
         try:
@@ -253,8 +256,14 @@ def plan(
         except ExistenceError:
             return False
 
-    refusal = f"no number of records brings the expected error down to {wished:g}"
+    told = told_in(unit)(wished, power=power)
+    refusal = f"no number of records brings the expected error down to {told}"
     return replace(planner(request, smallest_n(enough, refusal, least)), unit=unit)
+
+
+def _power_of(statistic: str) -> int:
+    """Of a length, in which the error is."""
+    return 2 if statistic == "frechet_variance" else 1
 
 
 @dataclass(frozen=True)
@@ -269,6 +278,10 @@ class _Request:
     v_max: float | None
     records_per_unit: int
     mechanism: str | type[Mechanism] | None
+
+    @property
+    def told_spread(self) -> str:
+        return told_in(self.ball.unit)(self.spread)
 
     def call(self, statistic: Statistic[Any]) -> Call:
         """A call of a statistic with these parameters."""
@@ -389,7 +402,7 @@ def _located_mean(request: _Request, n: int) -> Plan:
         high=largest * unit,
         meaning=(
             "Mean distance from the mean of the records, where no ball is given: for records of "
-            f"like distances, and for an exponential tail, at spread {request.spread:g}."
+            f"like distances, and for an exponential tail, at spread {request.told_spread}."
         ),
         radius=None,
     )
@@ -403,7 +416,7 @@ def _adaptive_mean(request: _Request, n: int) -> Plan:
         records = "least where the records are all one, largest where they fill the public ball"
     else:
         errors = (_adaptive_error(request, design, n, request.spread),) * 2
-        records = f"for normal records at root mean square distance {request.spread:g} from it"
+        records = f"for normal records at root mean square distance {request.told_spread} from it"
     one = Mean(request.mechanism)
     alone = one.design(request.call(one), ball, n).mechanism
     advice = ""
@@ -528,7 +541,7 @@ def _confidence_region(request: _Request, n: int) -> Plan:
         records = "from the noise of the mean alone to records spread over the ball"
     else:
         low, high = sorted(half_length(region(request.spread, k * ball.radius)) for k in (1, 2))
-        records = f"for records at root mean square distance {request.spread:g} from their mean"
+        records = f"for records at root mean square distance {request.told_spread} from their mean"
     return Plan(
         statistic="confidence_region",
         n=n,

@@ -36,6 +36,14 @@ def test_every_page_is_in_the_contents_once():
     assert sorted(listed) == sorted(pages | {"api", "auto_gallery/index"})
 
 
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", *sorted(DOCS.glob("*.md"))], ids=lambda p: p.stem
+)
+def test_a_page_can_be_read_at_one_sitting(page):
+    """Longer ones say things twice, or measure: tables of measurements are in docs/measured."""
+    assert len(re.findall(r"\S*\w\S*", page.read_text(encoding="utf-8"))) <= 2400
+
+
 def test_the_reference_begins_with_the_names_that_most_programs_need():
     first = (DOCS / "api.rst").read_text().partition(".. _modules:")[0]
     assert len(re.findall(r"^   ~?curvedp\.[\w.]+$", first, re.M)) <= 45

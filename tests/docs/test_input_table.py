@@ -1,4 +1,4 @@
-"""The table of inputs in docs/batch.md is that of the tests."""
+"""The table of inputs in docs/measured/inputs.md is that of the tests."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BENCHES = ROOT / "benches"
-PERFORMANCE = ROOT / "docs" / "performance.md"
+PERFORMANCE = ROOT / "docs" / "measured" / "performance.md"
 LINE = "| {row} | n=1 | NumPy | 2 | 1 | {ratio} | - | - | - |"
 
 

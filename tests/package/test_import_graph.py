@@ -38,12 +38,24 @@ LEADING_BACK = {
 }
 
 
-@functools.cache
 def imported(name: str) -> set[str]:
     """Modules that a module imports: at once, when something is called, or for type checkers."""
-    found = set()
+    return named(name)[0]
+
+
+def places_named(name: str) -> set[str]:
+    """Modules named in texts, which `curvedp._displays` imports when it is asked."""
+    return named(name)[1]
+
+
+@functools.cache
+def named(name: str) -> tuple[set[str], set[str]]:
+    """Modules that a module imports, and that it names in texts."""
+    found, texts = set(), set()
     for node in ast.walk(ast.parse(SOURCES[name].read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            texts.add(node.value.partition(":")[0])
+        elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{name} imports relatively"
@@ -51,7 +63,7 @@ def imported(name: str) -> set[str]:
                 whole = f"{node.module}.{alias.name}"
                 found.add(whole if whole in SOURCES else node.module)
     # the package itself imports its parts when they are asked for
-    return {entry for entry in found if entry in SOURCES} - {name, "curvedp"}
+    return (found & SOURCES.keys()) - {name, "curvedp"}, texts & SOURCES.keys()
 
 
 def circles(graph: dict[str, set[str]]) -> list[list[str]]:
@@ -109,13 +121,6 @@ def room_of(name: str) -> str | None:
     """The room in which a module stands."""
     part = name.split(".")[1] if "." in name else ""
     return part if part in ROOMS else None
-
-
-def places_named(name: str) -> set[str]:
-    """Modules named in texts, which `curvedp._displays` imports when it is asked."""
-    tree = ast.parse(SOURCES[name].read_text(encoding="utf-8"))
-    texts = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
-    return {text.partition(":")[0] for text in texts if isinstance(text, str)} & SOURCES.keys()
 
 
 def test_nothing_imports_a_room_from_outside():

@@ -14,7 +14,7 @@ OTHERS = {"batch/job.py"}
 
 def spends(text: str) -> bool:
     """True if the method `spend` of anything is called or handed on."""
-    return any(
+    return "spend" in text and any(
         isinstance(node, ast.Attribute) and node.attr == "spend"
         for node in ast.walk(ast.parse(text))
     )

@@ -15,6 +15,7 @@ import pytest
 
 import curvedp as cdp
 from curvedp.conformal import ConformalLaplace
+from curvedp.manifolds.spaces import SPACES
 from curvedp.mechanisms import MECHANISMS, RankExponential
 from guarantee_table import BOTH, COLUMNS, GAUSSIAN, NONE, PLACES, PURE, ROOT, ROWS, rewritten
 
@@ -143,9 +144,8 @@ def test_every_row_has_proof_pages_that_are_no_stubs(row):
 
 def test_every_proof_page_is_used():
     pages = {page.stem for page in (ROOT / "docs" / "proofs").glob("*.md")}
-    spaces = {"coverings", "correlation", "grassmann", "hermitian-matrices", "products"} | {
-        "special-orthogonal"
-    }
+    texts = "".join(space.__doc__ or "" for space in SPACES)
+    spaces = {"correlation", "products", *re.findall(r"docs/proofs/(\S+?)\.md", texts)}
     shared = {"certified-logarithms", "conversions", "count-resize", "coverage", "exact-draws"}
     shared |= spaces
     assert pages - {"index"} == {page for row in ROWS for page in row.proofs} | shared
@@ -156,21 +156,26 @@ def text_of(file: str) -> str:
 
 
 @functools.cache
+def tree_of(file: str) -> ast.Module:
+    return ast.parse(text_of(file))
+
+
+@functools.cache
 def functions_of(file: str) -> dict[str, str]:
     """Test functions of a file with their sources, decorators included."""
-    source = text_of(file)
+    lines = text_of(file).splitlines()
     return {
         node.name: "\n".join(
-            str(ast.get_source_segment(source, part)) for part in (*node.decorator_list, node)
+            lines[min(part.lineno for part in (*node.decorator_list, node)) - 1 : node.end_lineno]
         )
-        for node in ast.parse(source).body
+        for node in tree_of(file).body
         if isinstance(node, ast.FunctionDef)
     }
 
 
 def parameters_of(file: str, name: str) -> str:
     """Parameters of a test: its decorators, and the lists of the file that they name."""
-    body = ast.parse(text_of(file)).body
+    body = tree_of(file).body
     (test,) = (n for n in body if isinstance(n, ast.FunctionDef) and n.name == name)
     text = " ".join(map(ast.unparse, test.decorator_list))
     lists = [n for n in body if isinstance(n, ast.Assign)]
@@ -180,10 +185,9 @@ def parameters_of(file: str, name: str) -> str:
 
 def kinds_of(file: str) -> set[str]:
     """Keys of the dictionary KINDS over which a file's tests run."""
-    source = text_of(file)
     (found,) = (
         node.value
-        for node in ast.parse(source).body
+        for node in tree_of(file).body
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "KINDS"
     )
     return {key.value for key in found.keys}

@@ -141,7 +141,7 @@ def test_delta_alone_can_exhaust_an_approximate_budget():
 # Rounding
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.floats(1e-6, 1e3), st.integers(1, 400), st.integers(0, 5))
 def test_equal_shares_fit_and_one_more_does_not(value, k, which):
     budget, share = [

@@ -50,7 +50,7 @@ def _changed(plan: bytes, **fields: Any) -> bytes:
         {"kind": "tail"},
         {"kind": "round", "radius": 1.0},
         {"base": np.zeros(3)},
-        {"of_diagonals": True},
+        {"of": "diagonals"},
         {"round": 1},
         {"previous": "0" * 64},
     ],
@@ -241,7 +241,7 @@ def test_two_processes_of_a_site_answer_one_round_once(tmp_path: Path) -> None:
 
 def test_a_fork_of_a_site_in_memory_answers_nothing() -> None:
     site = SiteMean(NORTH, study(3, 1), "site 0")
-    site._book._process += 1
+    site._book._kept._process += 1
     with pytest.raises(SiteError, match="another process"):
         site.answer(ServerMean(site.agreement).plan())
 

@@ -200,6 +200,27 @@ def test_products_are_refused_with_what_to_do() -> None:
         Agreement(cdp.Product(cdp.Sphere(2), cdp.SPD(2)), PROTECTED, ["a"])
 
 
+def test_groups_are_refused_with_what_to_do_and_that_works() -> None:
+    """A person is in one group, so a ledger for each group has the whole budget."""
+    keys = ("left", "right")
+    with pytest.raises(ValueError, match="one study of each public key"):
+        SiteMean(NORTH, study(2, 0), "site 0", groups=["left"] * 100)  # type: ignore[arg-type]
+    records, side = normal("sphere:2", 900), np.arange(900) % 2
+    for number, key in enumerate(keys):
+        own = study(2, 0, study=key)
+        ledgers = [cdp.Ledger(PROTECTED) for _ in range(2)]
+        release = simulate(_parts(records[side == number], own), own, ledgers=ledgers)
+        assert (release.found, release.provenance.data) == (True, key)
+        assert release.n_points == pytest.approx(450, abs=8.0 * release.n_points_error)
+
+
+def test_what_works_in_place_of_too_few_records_is_said() -> None:
+    with pytest.raises(cdp.ExistenceError, match="at least 320") as refused:
+        study(20, 4, "spd:28", guarantee=cdp.GDP(0.5), n=86).way  # noqa: B018
+    assert "public ball" in str(refused.value)
+    study(20, 4, "spd:28", guarantee=cdp.GDP(0.5), n=320).way  # noqa: B018
+
+
 # ------------------------------------------------------------------ dropouts
 
 

@@ -30,12 +30,13 @@ def _requests(space: str) -> list[Request]:
     manifold = as_manifold(space)
     base = np.ascontiguousarray(manifold.origin).reshape(-1)
     found = [Request("tail", 1.0, base), Request("round", 1.0, base, 0.5)]
+    found.append(Request("round", 1.0, base, 0.5, "squares"))
     if start_of(manifold) is not None:
         found.append(Request("start", 1.0))
     if space.startswith(("spd", "hpd")):
         logs = np.zeros(manifold.origin.shape[0])
-        found += [Request("scale", 1.0), Request("tail", 1.0, logs, of_diagonals=True)]
-        found.append(Request("round", 1.0, logs, 0.5, of_diagonals=True))
+        found += [Request("scale", 1.0), Request("tail", 1.0, logs, of="diagonals")]
+        found.append(Request("round", 1.0, logs, 0.5, of="diagonals"))
     return found
 
 
@@ -179,11 +180,11 @@ def _totals(
     )
 
 
-@pytest.mark.parametrize("kind", ["start", "round"])
+@pytest.mark.parametrize("kind", ["start", "round", "squares"])
 def test_who_sees_all_messages_of_all_other_sites_learns_what_is_said(kind: str) -> None:
     """It knows all records but one, the total, and the noise of the site that helps it."""
     own = study(4, 1, guarantee=cdp.GDP(1.0, neighbours="add-remove"))
-    request = next(asked for asked in _requests("sphere:2") if asked.kind == kind)
+    request = next(asked for asked in _requests("sphere:2") if kind in (asked.kind, asked.of))
     records = np.array_split(normal("sphere:2", 16), 4)
     more = [np.concatenate([records[0], [[1.0, 0.0, 0.0]]]), *records[1:]]
     sums = [RecordSums(own.manifold, each[0], None).answer(request) for each in (more, records)]
@@ -214,7 +215,7 @@ def test_a_record_moves_all_totals_by_no_more_than_the_honest_sites_hide(
 ) -> None:
     """Exact distances of both sums in every round, over the noise of J - f sites: at most mu."""
     guarantee = cdp.GDP(3.0) if replaces else cdp.GDP(3.0, neighbours="add-remove")
-    own = study(5, 2, space, guarantee=guarantee, n=500 if replaces else None)
+    own = study(5, 2, space, guarantee=guarantee, n=500 if replaces else None, variance=0.2)
     records = normal(space, 500)
     far = normal(space, 3, spread=1.0, seed=4)[2:]
     first = np.array_split(records, 5)[0]

@@ -81,9 +81,8 @@ def furthest(design: KSampleDesign, dim: int, rng: np.random.Generator, starts: 
 def test_no_neighbour_moves_the_values_further_than_their_sensitivity(dim, sizes) -> None:
     rng, ball = np.random.default_rng(len(sizes) + dim), flat(dim)
     design = KSampleDesign.of(ball, MU, sizes, 1)
-    worst = furthest(design, dim, rng, 6)
-    assert worst <= design.sensitivity
-    assert worst > 0.6 * design.sensitivity  # the search is no idle one
+    worst = furthest(design, dim, rng, 2)
+    assert 0.999 * design.sensitivity < worst <= design.sensitivity
 
 
 @pytest.mark.parametrize("which", [0, 1, 2])

@@ -111,7 +111,7 @@ def test_tables_of_groups_say_it_too():
 
 
 def test_what_is_said_is_found_by_the_names_of_the_statistics():
-    from curvedp.privacy.release import limits_of_error
+    from curvedp.privacy.wording import limits_of_error
 
     assert all(limits_of_error(kind.title) for kind in (AdaptiveMean, cdp.Quantile))
     assert not limits_of_error(cdp.Mean.title)

@@ -10,7 +10,8 @@ from curvedp.sites import Agreement, SiteMean
 from curvedp.sites.flower import client_app, server_app
 
 GUARANTEE = cdp.GDP(mu=1.0, neighbours="add-remove")
-STUDY = Agreement("spd:3", GUARANTEE, ["Aachen", "Bologna"], study="mean tensor")
+ROSTER = ["Aachen", "Bologna"]
+STUDY = Agreement("spd:3", GUARANTEE, ROSTER, masks=True, study="mean tensor")
 
 
 def site_of(context):
@@ -31,4 +32,4 @@ def write(release):
 
 
 client = client_app(site_of)
-server = server_app(STUDY, write)
+server = server_app(STUDY, write, state=os.environ.get("STATE"))

@@ -74,8 +74,8 @@ print(f"{float(space.dist(*release.predict(ages))):.3f}")
 # 5. The figure
 # -------------
 # The band is a distance of shapes: within it the population's shape at one age lies with 95 per
-# cent, if people of all ages differ alike and ages are spread about evenly. Neither it nor the
-# printed error holds where ages are rare or skewed, and the release does not tell.
+# cent. What speaks against that is in ``release.doubts``, and where people of an age are few there
+# is no band.
 
 
 def turned(shapes):

@@ -11,7 +11,7 @@ interrupted and goes on without paying twice.
 # 1. The folder
 # -------------
 # Directions of 400 antennas, made up with a stated seed: 40,000 rows in four files, one for each
-# region. What 20 million rows take is measured in :doc:`/batch`, under *Cost*; the memory is that
+# region. What 20 million rows take is measured in :doc:`/measured/batch`; the memory is that
 # of one chunk, whatever the size of the files.
 
 import logging

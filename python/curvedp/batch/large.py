@@ -30,9 +30,9 @@ from curvedp.privacy import Ledger, Release
 from curvedp.privacy.payment import charged
 from curvedp.statistics.call import Call, CoverageOption, Report
 from curvedp.statistics.counting import counted, with_coverage
-from curvedp.statistics.coverage import whole_weights
 from curvedp.statistics.frechet_mean import released_means
 from curvedp.statistics.paid import Paid
+from curvedp.statistics.tallies import whole_weights
 
 __all__ = ["PointsOfFile", "release_mean_of_file", "whole_pieces"]
 

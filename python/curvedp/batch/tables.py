@@ -33,9 +33,9 @@ from curvedp.privacy.disclosure import Disclosure
 from curvedp.privacy.group_report import disclosure_of_groups, domain_text, report_of_groups
 from curvedp.privacy.payment import charged
 from curvedp.privacy.provenance import Provenance
-from curvedp.privacy.release import unproved_text
 from curvedp.privacy.secret import fingerprint_of
 from curvedp.privacy.statement import Statement
+from curvedp.privacy.wording import unproved_text
 from curvedp.statistics.call import Designs, Report
 from curvedp.statistics.counting import counted
 from curvedp.statistics.grouping import Offsets, most_groups, numbers_of, refuse_many_groups

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from curvedp._text import rounded_down
 from curvedp.privacy import Ledger
-from curvedp.privacy.release import limits_of_error
+from curvedp.privacy.wording import limits_of_error
 
 __all__ = ["print_plan"]
 

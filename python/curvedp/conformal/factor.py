@@ -24,7 +24,7 @@ GREATEST_SIGMA = 300.0
 
 @dataclass(frozen=True)
 class ConformalFactor:
-    """phi = exp(2 sigma) at the nodes of a mesh, with what is certain about it.
+    """A conformal factor phi = exp(2 sigma) at the nodes of a mesh, with what is certain about it.
 
     Attributes
     ----------

@@ -194,7 +194,7 @@ def laplacian(
 def shortest_paths(
     graph: Graph, start: ArrayLike, *, conformal_factor: ArrayLike | None = None
 ) -> FloatArray:
-    """u(z) = min over nodes a of start(a) + d(a, z), d the length of a shortest path in the graph.
+    """Distances min_a start(a) + d(a, z), d the length of a shortest path in the graph.
 
     With a conformal factor phi the edge (i, j) has the length (√phi_i + √phi_j)/2 rho(i, j): d is
     then the distance in the metric phi g (Dijkstra's algorithm from all nodes at once).

@@ -127,7 +127,7 @@ def helmholtz_poisson(
 def heat_smooth(
     laplacian: Laplacian, f: ArrayLike, time: float, *, tol: float = 1e-12
 ) -> FloatArray:
-    """e^{-tL} f, the discrete form of e^{t Delta_g} f, as a Chebyshev series.
+    """Smooth f by heat: e^{-tL} f, the discrete form of e^{t Delta_g} f, as a Chebyshev series.
 
     e^{-tL} = sum_k c_k T_k(2L/b - 1) with b a bound of the spectrum, a = tb/2 and
     c_k = (2 - [k=0]) (-1)^k e^{-a} I_k(a); what is cut off bounds the error.

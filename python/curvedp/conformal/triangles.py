@@ -110,7 +110,7 @@ def edge_graph(mesh: TriangleMesh) -> Graph:
 
 
 def cotangent_laplacian(mesh: TriangleMesh) -> Laplacian:
-    """-Delta on a surface of triangles, by linear elements with lumped masses.
+    """The operator -Delta on a surface of triangles, by linear elements with lumped masses.
 
     (L f)_i = (1/m_i) sum_j w_ij (f_i - f_j), w_ij half the sum of the cotangents of the angles
     opposite to the edge, on the intrinsic Delaunay triangulation of the same surface: there no

@@ -12,7 +12,7 @@ from curvedp.mechanisms.calibration import outward_scale
 
 
 class ExponentialWrappedGaussian(ChartGaussian):
-    """exp_c(log_c(p) + sigma N(0, I)), sigma = sensitivity/mu, on Hadamard manifolds.
+    """Noise exp_c(log_c(p) + sigma N(0, I)), sigma = sensitivity/mu, on Hadamard manifolds.
 
     The expected error is exact for a true value at the centre and a lower bound elsewhere, since
     exp_c expands distances.

@@ -13,7 +13,7 @@ from curvedp.privacy import ApproxDP, PureDP
 
 
 class L2Mechanism(ChartMechanism):
-    """exp_c(log_c(p) + noise), scale = sensitivity * Lipschitz constant of log_c / epsilon'.
+    """Noise exp_c(log_c(p) + z), z of scale sensitivity * Lipschitz constant of log_c / epsilon'.
 
     epsilon' is epsilon for PureDP; for ApproxDP the largest shift that keeps (epsilon, delta),
     `l2_epsilon`. On positive curvature the expected error is an upper bound, since exp_c contracts

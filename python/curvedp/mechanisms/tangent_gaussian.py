@@ -12,7 +12,7 @@ from curvedp.mechanisms.calibration import outward_scale
 
 
 class TangentGaussian(ChartGaussian):
-    """exp_c(log_c(p) + sigma N(0, I)), sigma = sensitivity * Lipschitz constant of log_c / mu.
+    """Noise exp_c(log_c(p) + sigma N(0, I)), sigma = sensitivity * Lipschitz constant of log_c/mu.
 
     On positive curvature the expected error is an upper bound, since exp_c contracts distances.
 

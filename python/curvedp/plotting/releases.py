@@ -21,7 +21,7 @@ from curvedp.plotting.points import (
     view_of,
 )
 from curvedp.privacy import Release, Unproved
-from curvedp.privacy.release import limits_of_error, percent, power_of, told_error
+from curvedp.privacy.wording import limits_of_error, percent, power_of, told_error
 from curvedp.regression import GeodesicRelease
 from curvedp.statistics import AdaptiveMean, GeometricMedian, Mean, MeanRelease
 

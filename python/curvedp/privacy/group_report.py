@@ -11,8 +11,8 @@ from curvedp.privacy.base import Guarantee
 from curvedp.privacy.coverage import Coverage, GroupCoverage
 from curvedp.privacy.disclosure import Disclosure
 from curvedp.privacy.provenance import Provenance
-from curvedp.privacy.release import LOCAL, coverage_text, limits_of_error, told_error
 from curvedp.privacy.statement import Statement, accuracy_of, statement
+from curvedp.privacy.wording import LOCAL, coverage_text, limits_of_error, told_error
 from curvedp.unit import Unit, told_in
 
 __all__ = [

@@ -410,19 +410,19 @@ class Unproved(Guarantee):
         return card("Unproved", facts, alarm=NO_GUARANTEE)
 
     def to_replace(self) -> Self:
-        """Not implied."""
+        """Raises: nothing is implied."""
         self._not_implied("what it claims", "no proof stands behind the claim")
 
     def to_pure_dp(self) -> PureDP:
-        """Not implied."""
+        """Raises: nothing is implied."""
         self._not_implied("PureDP", "no proof stands behind the claim")
 
     def to_zcdp(self) -> ZCDP:
-        """Not implied."""
+        """Raises: nothing is implied."""
         self._not_implied("ZCDP", "no proof stands behind the claim")
 
     def to_gdp(self) -> GDP:
-        """Not implied."""
+        """Raises: nothing is implied."""
         self._not_implied("GDP", "no proof stands behind the claim")
 
     def to_dict(self) -> dict[str, Any]:

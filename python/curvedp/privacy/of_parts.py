@@ -16,16 +16,10 @@ from curvedp.privacy.coverage import Coverage
 from curvedp.privacy.disclosed import Disclosed
 from curvedp.privacy.disclosure import Disclosure
 from curvedp.privacy.record_count import RecordCount
-from curvedp.privacy.release import (
-    NOT_PRIVATE,
-    Release,
-    check_parts,
-    coverage_text,
-    lines_of_parts,
-    unproved_text,
-    used_by,
-)
+from curvedp.privacy.release import Release, check_parts
+from curvedp.privacy.release_text import lines_of_parts, used_by
 from curvedp.privacy.statement import Statement
+from curvedp.privacy.wording import NOT_PRIVATE, coverage_text, unproved_text
 from curvedp.unit import Unit
 
 __all__ = ["OfParts", "report_of_parts"]

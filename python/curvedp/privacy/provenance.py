@@ -96,7 +96,7 @@ class Payment:
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a release comes from; public, and no part of what makes two releases equal.
+    """The origin of a release; public, and no part of what makes two releases equal.
 
     Attributes
     ----------

@@ -16,7 +16,7 @@ from curvedp.regression.covariate import Ranges, are_several, pairs_of, to_times
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Geodesic:
-    """x -> exp_p(t v), t = (x - x_center)/(x_hi - x_lo); for several covariates exp_p(sum t_j v_j).
+    """A geodesic exp_p(t v), t = (x - x_center)/(x_hi - x_lo); of several x exp_p(sum t_j v_j).
 
     Attributes
     ----------

@@ -20,10 +20,19 @@ from curvedp.statistics.call import Call, as_balls
 from curvedp.statistics.located_mean import LocatedMean
 from curvedp.statistics.search_design import SearchDesign
 from curvedp.sums.filter import root
-from curvedp.sums.geometry import Geometry, geometry_of, log_diagonals
-from curvedp.sums.messages import Kind, Request, bound_of, start_of, weights_of
+from curvedp.sums.geometry import Geometry, geometry_of
+from curvedp.sums.messages import (
+    SQUARED,
+    Kind,
+    Request,
+    bound_of,
+    space_of,
+    start_of,
+    weights_of,
+)
 from curvedp.sums.noise import GaussianNoise, noise_scale
 from curvedp.sums.search import Search
+from curvedp.sums.variance import SearchWithVariance
 
 #: Deviations of the noise of one site between which shares add up to the whole, and fit 64 bits.
 _SCALES = 2.0**10, 2.0**56
@@ -31,6 +40,8 @@ _MOST_SITES = 2**16
 _LONGEST_NAME = 100
 #: With more the last round would be too small a part of the budget to be asked for.
 _MOST_SPARE = 0.99
+#: Parts of the budget that a variance may have.
+_VARIANCE = 0.01, 0.5
 #: Bytes of a message besides keys and numbers, at most; and of a key.
 _HEADER, _KEY = 4096, 67
 
@@ -46,7 +57,8 @@ class Agreement:
     guarantee : GDP, ZCDP or ApproxDP
         Of the whole study, to every unit of every site.
     roster : sequence of str
-        Names of the J sites, all different. A person has records at one of them.
+        Names of the J sites, all different. A person has records at one of them. There are no
+        groups: make one study of each public key, with a ledger of its own.
     dropouts : int
         f, the most sites that may drop out of a round, work together or lie: the others carry the
         whole noise, so there is up to sqrt(J/(J - f)) times as much of it.
@@ -62,10 +74,13 @@ class Agreement:
     masks : bool
         True if sites hide their answers from the server by masks that cancel in the total of all J:
         then a round that one site misses is void, and `dropouts` counts those that work together or
-        lie. Sites that are masked live in one process each until the end.
+        lie.
     spare : float
         The part of what is left that the last round leaves, from 0 to .99: with it a last round
         that too few sites answered is asked again.
+    variance : float
+        The part of the budget, of mu^2, 0 or from .01 to .5, for one round after the mean: the
+        variance about it, of distances up to the clip level. A round that is void leaves none.
     study : str
         A name that tells the study from others.
 
@@ -74,7 +89,8 @@ class Agreement:
     ValueError, TypeError
         For parameters that do not fit each other.
     ExistenceError
-        If n is too small for the guarantee.
+        If n is too small for the guarantee: it says which n works (320 for connectomes, SPD(28), at
+        mu = .5).
 
     Examples
     --------
@@ -94,6 +110,7 @@ class Agreement:
     by_name: bool = False
     masks: bool = False
     spare: float = 0.0
+    variance: float = 0.0
     study: str = ""
 
     def __post_init__(self) -> None:
@@ -114,9 +131,18 @@ class Agreement:
             raise ValueError(f"roster must have 1 to {_MOST_SITES} different names")
         as_count(self.dropouts, "dropouts", least=0, most=len(self.roster) - 1)
         if not isinstance(self.statistic, LocatedMean):
-            raise TypeError("statistic must be a LocatedMean")
+            raise TypeError(
+                "statistic must be a LocatedMean: sites serve means without a ball; join other "
+                "releases of the sites by combine"
+            )
         if not (isinstance(self.spare, float) and 0.0 <= self.spare <= _MOST_SPARE):
             raise ValueError(f"spare must be a float from 0 to {_MOST_SPARE}")
+        least, most = _VARIANCE
+        if not (
+            isinstance(self.variance, float)
+            and (self.variance == 0.0 or least <= self.variance <= most)
+        ):
+            raise ValueError(f"variance must be 0.0, or a float from {least} to {most}")
         if not (isinstance(self.by_name, bool) and isinstance(self.masks, bool)):
             raise TypeError("by_name and masks must be True or False")
         if self.masks and self.shares < 2:
@@ -181,17 +207,20 @@ class Agreement:
 
     def search(self) -> Search:
         """The search, which no site's records have a part in."""
-        return Search(
-            self.geometry,
-            GaussianNoise(self.way.mu),
-            self.n,
-            moved=self.records_per_unit,
-            own_units=self.statistic.channels == "own",
-            clip=self.statistic.clip,
-            max_rounds=self.statistic.max_rounds,
-            widening=math.sqrt(len(self.roster) / self.shares),
-            spare=self.spare,
-        )
+        whole = self.way.mu
+        mean = root(Fraction(whole) ** 2 * (1 - Fraction(self.variance)), down=True)
+        options: dict[str, Any] = {
+            "moved": self.records_per_unit,
+            "own_units": self.statistic.channels == "own",
+            "clip": self.statistic.clip,
+            "max_rounds": self.statistic.max_rounds,
+            "widening": math.sqrt(len(self.roster) / self.shares),
+            "spare": self.spare,
+        }
+        budget = self.geometry, GaussianNoise(mean), self.n
+        if self.variance:
+            return SearchWithVariance(*budget, whole=whole, **options)
+        return Search(*budget, **options)
 
     def check(self, request: Request) -> int:
         """The number of entries of an answer to a request that this study may ask.
@@ -205,19 +234,23 @@ class Agreement:
         is_definite = spec in ("spd", "hpd")
         at_point = request.kind in ("tail", "round")
         known = {"start": start_of(self.manifold) is not None, "scale": is_definite}
-        if not known.get(request.kind, at_point) or (
-            request.of_diagonals and not (is_definite and at_point)
-        ):
-            raise SiteError(f"the plan asks for what {self.manifold} does not have")
-        geometry = self.geometry
+        kinds = {
+            "records": ("start", "scale", "tail", "round"),
+            "diagonals": ("tail", "round") if is_definite else (),
+            "squares": ("round",) if self.variance else (),
+        }
+        if not (known.get(request.kind, at_point) and request.kind in kinds[request.of]):
+            raise SiteError(f"the plan asks for what {self.manifold} or this study does not have")
+        geometry = space_of(self.geometry, request)
         size = self.manifold.point_size
-        if request.of_diagonals:
-            size = self.manifold.point_shape[0]
-            geometry = log_diagonals(size)
+        if request.of == "diagonals":
+            size = geometry.manifold.point_size
         if (request.base is None) == at_point or (
             request.base is not None and request.base.shape != (size,)
         ):
             raise SiteError(f"the plan's base point is none of {self.manifold}")
+        if request.of == "squares" and not SQUARED[0] <= request.radius <= SQUARED[1]:
+            raise SiteError("the plan's clip level has no square")
         self._check_noise(request.kind, geometry, request.share)
         return len(weights_of(request, geometry))
 
@@ -258,6 +291,7 @@ class Agreement:
             "by_name": self.by_name,
             "masks": self.masks,
             "spare": self.spare,
+            "variance": self.variance,
             "study": self.study,
         }
         return json.dumps(data, sort_keys=True)

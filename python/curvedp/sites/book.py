@@ -8,29 +8,30 @@ from __future__ import annotations
 
 import math
 import os
+import secrets
 import sqlite3
-import threading
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
+from fractions import Fraction
 
 from curvedp.errors import SiteError
 from curvedp.privacy import Ledger
-from curvedp.privacy.place import check_files, real_path
 from curvedp.privacy.stored import DAMAGE
+from curvedp.sites.kept import Kept
 from curvedp.sums.filter import Filter
 
-_APPLICATION = 0x63647332
-_BUSY_SECONDS = 60.0
+_MARK = 0x63647333
 _TABLES = """
 CREATE TABLE IF NOT EXISTS run (
     id TEXT PRIMARY KEY, agreement TEXT NOT NULL, site TEXT NOT NULL, entry INTEGER,
-    paid TEXT NOT NULL, is_over INTEGER NOT NULL
+    paid TEXT NOT NULL, keys TEXT NOT NULL, is_over INTEGER NOT NULL
 );
 CREATE TABLE IF NOT EXISTS round (
     run TEXT NOT NULL, number INTEGER NOT NULL, plan TEXT NOT NULL, mu TEXT NOT NULL,
     PRIMARY KEY (run, number)
+);
+CREATE TABLE IF NOT EXISTS mask (
+    agreement TEXT NOT NULL, site TEXT NOT NULL, secret BLOB NOT NULL,
+    PRIMARY KEY (agreement, site)
 );
 """
 
@@ -47,6 +48,8 @@ class Run:
         Number of the ledger's entry that paid for it.
     paid : str
         Time of that entry, by which it is known again; empty without one.
+    keys : str
+        Digest of the keys of all sites; empty without masks.
     is_over : bool
         True if nothing is answered any more.
     rounds : tuple
@@ -57,6 +60,7 @@ class Run:
     site: str
     entry: int | None
     paid: str
+    keys: str
     is_over: bool
     rounds: tuple[tuple[int, str, float], ...]
 
@@ -83,65 +87,84 @@ class Run:
 
 
 class Book:
-    """Runs and rounds of one site, in an SQLite file or in memory.
+    """Runs and rounds of one site, and the secrets of its masks.
 
     Parameters
     ----------
     path : path or None
-        A file of mode 0600 in a folder of which others cannot change the names; made if it does not
-        exist. In memory it serves one process, and no fork of it.
-
-    Raises
-    ------
-    SiteError
-        If the file cannot be used.
-    LedgerError
-        If others could change it, as for files of ledgers.
+        As of `Kept`.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
-        self.path = None if path is None else real_path(path)
-        self._lock, self._process = threading.RLock(), os.getpid()
-        self._memory: sqlite3.Connection | None = None
+        self._kept = Kept(path, whose="a site", mark=_MARK, tables=_TABLES)
         #: Runs as this process saw them last.
         self._seen: dict[str, Run] = {}
-        if self.path is None:
-            self._memory = sqlite3.connect(
-                ":memory:", isolation_level=None, check_same_thread=False
-            )
-        else:
-            try:
-                os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-            except FileExistsError:
-                pass
-            except OSError as error:
-                raise SiteError(
-                    f"no state file can be made at {self.path} ({error.strerror}): choose a folder "
-                    "on a local disk with room in it"
-                ) from None
-        with self._opened() as connection:
-            [(mark,)] = connection.execute("PRAGMA application_id")
-            if mark == 0 and not connection.execute("SELECT * FROM sqlite_master").fetchall():
-                made = f"PRAGMA application_id={_APPLICATION};{_TABLES}"
-                connection.executescript(f"BEGIN IMMEDIATE;{made}COMMIT")
-            elif mark != _APPLICATION:
-                raise SiteError(f"{self.path} is no state file of a site: choose another path")
 
     def run(self, run: str) -> Run | None:
         """The run of that id, if a round of it was answered."""
-        with self._opened() as connection:
+        with self._kept.opened() as connection:
             return self._read(connection, run)
 
     def runs(self, agreement: str, site: str) -> list[str]:
         """Ids of a site's runs of an agreement that are not over."""
-        with self._opened() as connection:
+        with self._kept.opened() as connection:
             rows = connection.execute(
                 "SELECT id FROM run WHERE is_over = 0 AND agreement = ? AND site = ? ORDER BY id",
                 (agreement, site),
             )
             return [run for (run,) in rows.fetchall()]
 
-    def note(self, run: str, known: Run | None, begun: Run, last: tuple[int, str, float]) -> None:
+    def check_spent(self, agreement: str, site: str, share: float, most: Fraction | None) -> None:
+        """Refuses a share with which the squares of all of an agreement would pass `most`.
+
+        Raises
+        ------
+        SiteError
+        """
+        if most is not None:
+            with self._kept.opened() as connection:
+                self._check_spent(connection, (agreement, site), share, most)
+
+    def _check_spent(
+        self, connection: sqlite3.Connection, whose: tuple[str, str], share: float, most: Fraction
+    ) -> None:
+        ids = connection.execute("SELECT id FROM run WHERE agreement = ? AND site = ?", whose)
+        runs = [self._read(connection, run) for (run,) in ids.fetchall()]
+        shares = [share, *(mu for run in runs if run is not None for *_, mu in run.rounds)]
+        if sum(Fraction(mu) ** 2 for mu in shares) > most:
+            raise SiteError(
+                "the server would see more of this site's answers without masks than its own "
+                "limit allows (clear)"
+            )
+
+    def secret(self, agreement: str, site: str) -> bytes:
+        """32 random bytes of which a site's key is made: the same until `forget`."""
+        with self._kept.changed() as connection:
+            row = connection.execute(
+                "SELECT secret FROM mask WHERE agreement = ? AND site = ?", (agreement, site)
+            ).fetchone()
+            own = secrets.token_bytes(32) if row is None else row[0]
+            if row is None:
+                connection.execute("INSERT INTO mask VALUES (?, ?, ?)", (agreement, site, own))
+        if not (isinstance(own, bytes) and len(own) == 32):
+            raise SiteError("the state file is damaged: this site has no key for masks")
+        return own
+
+    def forget(self, agreement: str, site: str) -> None:
+        """Removes the secret of a site's masks."""
+        with self._kept.changed() as connection:
+            connection.execute(
+                "DELETE FROM mask WHERE agreement = ? AND site = ?", (agreement, site)
+            )
+
+    def note(
+        self,
+        run: str,
+        known: Run | None,
+        begun: Run,
+        last: tuple[int, str, float],
+        most: Fraction | None = None,
+    ) -> None:
         """Writes down that a round is answered; as durable as the file is when it returns.
 
         Parameters
@@ -153,36 +176,36 @@ class Book:
             The run itself, for the first round of it.
         last : tuple
             Number, digest of the plan and share.
+        most : Fraction or None
+            As of `check_spent`.
 
         Raises
         ------
         SiteError
             If another process answered meanwhile.
         """
-        with self._opened() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            with connection:
-                if self._read(connection, run) != known:
-                    raise SiteError(
-                        "another process of this site answers the same run: one answer leaves, and "
-                        "this one is none"
-                    )
-                if known is None:
-                    row = (run, begun.agreement, begun.site, begun.entry, begun.paid)
-                    connection.execute("INSERT INTO run VALUES (?, ?, ?, ?, ?, 0)", row)
-                number, plan, mu = last
-                connection.execute(
-                    "INSERT INTO round VALUES (?, ?, ?, ?)", (run, number, plan, mu.hex())
+        with self._kept.changed() as connection:
+            if self._read(connection, run) != known:
+                raise SiteError(
+                    "another process of this site answers the same run: one answer leaves, and "
+                    "this one is none"
                 )
+            if known is None:
+                row = (run, begun.agreement, begun.site, begun.entry, begun.paid, begun.keys)
+                connection.execute("INSERT INTO run VALUES (?, ?, ?, ?, ?, ?, 0)", row)
+            number, plan, mu = last
+            if most is not None:
+                self._check_spent(connection, (begun.agreement, begun.site), mu, most)
+            connection.execute(
+                "INSERT INTO round VALUES (?, ?, ?, ?)", (run, number, plan, mu.hex())
+            )
         self._seen[run] = replace(begun, rounds=(*begun.rounds, last))
 
     def end(self, run: str) -> Run | None:
         """The run, which is over now; None if it was."""
-        with self._opened() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            with connection:
-                found = self._read(connection, run)
-                connection.execute("UPDATE run SET is_over = 1 WHERE id = ?", (run,))
+        with self._kept.changed() as connection:
+            found = self._read(connection, run)
+            connection.execute("UPDATE run SET is_over = 1 WHERE id = ?", (run,))
         if found is None or found.is_over:
             return None
         self._seen[run] = replace(found, is_over=True)
@@ -200,36 +223,10 @@ class Book:
             self._seen[run] = found
         return found
 
-    @contextmanager
-    def _opened(self) -> Iterator[sqlite3.Connection]:
-        if self._memory is not None and os.getpid() != self._process:
-            raise SiteError(
-                "this site lives in the memory of another process, and a copy could answer a round "
-                "twice: give it a state file to share"
-            )
-        try:
-            with self._lock:
-                if self._memory is not None:
-                    yield self._memory
-                    return
-                assert self.path is not None
-                real_path(self.path)  # raises if others could change what stands there
-                check_files(self.path)
-                uri = f"{Path(self.path).as_uri()}?mode=rw"  # makes no new file
-                with closing(
-                    sqlite3.connect(uri, uri=True, timeout=_BUSY_SECONDS, isolation_level=None)
-                ) as connection:
-                    connection.execute("PRAGMA synchronous=EXTRA")
-                    yield connection
-        except sqlite3.Error as error:
-            raise SiteError(
-                f"the state file {self.path} cannot be used ({error}): nothing was answered"
-            ) from error
-
 
 def _run(connection: sqlite3.Connection, run: str) -> Run | None:
     row = connection.execute(
-        "SELECT agreement, site, entry, paid, is_over FROM run WHERE id = ?", (run,)
+        "SELECT agreement, site, entry, paid, keys, is_over FROM run WHERE id = ?", (run,)
     ).fetchone()
     rows = connection.execute(
         "SELECT number, plan, mu FROM round WHERE run = ? ORDER BY number", (run,)
@@ -241,6 +238,7 @@ def _run(connection: sqlite3.Connection, run: str) -> Run | None:
         if not all(0.0 < mu < math.inf for *_, mu in rounds):
             raise ValueError("shares")
         entry = None if row[2] is None else int(row[2])
-        return Run(str(row[0]), str(row[1]), entry, str(row[3]), bool(row[4]), rounds)
+        texts = str(row[3]), str(row[4])
+        return Run(str(row[0]), str(row[1]), entry, *texts, bool(row[5]), rounds)
     except DAMAGE:
         raise SiteError("the state file is damaged: this run goes on without this site") from None

@@ -20,6 +20,9 @@ class SitesMeanRelease(LocatedMeanRelease):
     fewest : int
         Fewest answers of a round that was not void.
     rounds_asked, void_rounds : int
+    variance, variance_error : float or None
+        Mean square of the distances of records from `value`, those above `clip_level` counted as
+        it, and the standard deviation of its noise; None if it was not asked for or found.
     alone : float
         mu against one who sees the answers of a single site.
     masked : bool
@@ -42,6 +45,8 @@ class SitesMeanRelease(LocatedMeanRelease):
     fewest: int
     rounds_asked: int
     void_rounds: int
+    variance: float | None
+    variance_error: float | None
     alone: float
     masked: bool
     transcript: str
@@ -62,8 +67,13 @@ class SitesMeanRelease(LocatedMeanRelease):
                 f"one who changes it, and the keys: mu = {rounded_up(self.alone)}"
             )
         void = f", {self.void_rounds} void" if self.void_rounds else ""
+        about = []
+        if self.variance is not None:
+            told = f"{self.variance:.4g}, noise {self.variance_error:.2g}; distances up to "
+            about = [("variance", f"{told}{self.clip_level:.4g}, those beyond count as that")]
         return [
             *super()._noise(),
+            *about,
             (
                 "sites",
                 f"{self.sites}, of which at least {self.fewest} answered; {self.rounds_asked} "

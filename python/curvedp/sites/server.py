@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import os
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -17,11 +19,11 @@ from curvedp.errors import CoverageWarning, SiteError
 from curvedp.privacy.guarantees import Unproved
 from curvedp.privacy.provenance import Provenance
 from curvedp.sites.agreement import Agreement
+from curvedp.sites.history import Heard, History
 from curvedp.sites.release import SitesMeanRelease
 from curvedp.sites.wire import MOST_ROUNDS, Answer, Plan
 from curvedp.statistics.located_mean import told
-from curvedp.sums.geometry import log_diagonals
-from curvedp.sums.messages import Request, bound_of
+from curvedp.sums.messages import Request, bound_of, space_of
 from curvedp.sums.steps import Steps
 
 
@@ -35,11 +37,23 @@ class ServerMean:
         `SiteMean.key` of every site, by name: for agreements with masks, and for these alone.
     run : str, optional
         Id of this run, 32 hexadecimal digits; random by default.
+    state : path, optional
+        File in which the totals are noted before the next plan leaves: a server that is made anew
+        with it goes on where the last one was, with its keys and run. One file is one run.
 
     Attributes
     ----------
     left_out : tuple of str
         Why answers of the last round were not counted.
+    release : SitesMeanRelease or None
+        None until the study is over.
+
+    Raises
+    ------
+    ValueError
+        For keys that do not fit the agreement.
+    SiteError
+        For a state file of another study, or one that was changed.
 
     Examples
     --------
@@ -62,13 +76,22 @@ class ServerMean:
         *,
         keys: Mapping[str, bytes] | None = None,
         run: str | None = None,
+        state: str | os.PathLike[str] | None = None,
     ) -> None:
         self.agreement = agreement
-        if set(keys or ()) != (set(agreement.roster) if agreement.masks else set()):
-            raise ValueError("give the key of every site with masks, and no keys without")
-        self._keys = () if keys is None else tuple(keys[name].hex() for name in agreement.roster)
         self.left_out: tuple[str, ...] = ()
-        self._run = secrets.token_hex(16) if run is None else run
+        self.release: SitesMeanRelease | None = None
+        self._history = History(state)
+        begun = self._history.run(agreement.digest, curvedp.__version__)
+        self._run = (run or secrets.token_hex(16)) if begun is None else begun[0]
+        if begun is None or keys is not None:
+            if set(keys or ()) != (set(agreement.roster) if agreement.masks else set()):
+                raise ValueError("give the key of every site with masks, and no keys without")
+            self._keys = tuple(keys[name].hex() for name in agreement.roster) if keys else ()
+        else:
+            self._keys = begun[1]
+        if begun is not None and ((run or begun[0]), self._keys) != begun:
+            raise SiteError("the state file has a run with another id or other keys")
         self._steps = Steps(agreement.search())
         self._round = self._void = 0
         self._fewest = len(agreement.roster)
@@ -76,6 +99,36 @@ class ServerMean:
         assert self._steps.request is not None
         self._plan = self._planned(self._steps.request, "", "")
         Plan.from_bytes(self._plan.to_bytes())
+        if begun is None:
+            self._history.begun(agreement.digest, curvedp.__version__, self._run, self._keys)
+        for heard in self._history.rounds():
+            size = self._size if heard.total is None else len(heard.total)
+            if self.release is not None or (heard.plan, size) != (self._plan.digest, self._size):
+                raise SiteError(
+                    "the state file does not lead to its own plans: it was changed, or written on "
+                    "another machine; begin a new run in another file"
+                )
+            self._go_on(heard)
+
+    @staticmethod
+    def is_begun(agreement: Agreement, state: str | os.PathLike[str] | None) -> bool:
+        """True if a state file has a run: then no keys are needed.
+
+        Parameters
+        ----------
+        agreement : Agreement
+        state : path or None
+
+        Returns
+        -------
+        bool
+
+        Raises
+        ------
+        SiteError
+            If the run is of another agreement.
+        """
+        return History(state).run(agreement.digest, curvedp.__version__) is not None
 
     def plan(self) -> bytes:
         """The plan of the round that waits for answers.
@@ -85,7 +138,7 @@ class ServerMean:
         SiteError
             If the study is over.
         """
-        if self._steps.found is not None:
+        if self.release is not None:
             raise SiteError("the study is over: a new run is a new ServerMean, and is paid anew")
         return self._plan.to_bytes()
 
@@ -108,38 +161,50 @@ class ServerMean:
         Raises
         ------
         SiteError
-            If the study is over.
+            If the study is over, or another process goes on with it.
         """
         self.plan()
         counted = self._counted(answers)
-        names = sorted(counted)
-        missing = 1.0 - len(names) / len(self.agreement.roster)
+        names = tuple(sorted(counted))
         total: NDArray[np.uint64] | None = None
-        if len(names) < self.agreement.needed:
-            self._void += 1
-        else:
+        if len(names) >= self.agreement.needed:
             total = np.zeros(self._size, dtype=np.uint64)
             for name in names:
                 total += counted[name].entries
-            self._fewest = min(self._fewest, len(names))
-            self._is_seeded |= any(own.seeded for own in counted.values())
-        before, told_of = self._plan.digest, _digest(total, names)
-        self._round += 1
-        self._steps.answer(None if total is None else total.view(np.int64), missing)
-        if self._steps.found is None:
-            if self._round == MOST_ROUNDS:
-                raise SiteError(f"no end after {MOST_ROUNDS} rounds: too many were void")
-            assert self._steps.request is not None
-            self._plan = self._planned(self._steps.request, before, told_of)
+        seeded = any(own.seeded for own in counted.values())
+        heard = Heard(self._plan.digest, total, names, seeded)
+        self._history.note(self._round, heard)
+        self._go_on(heard)
+        if self.release is None:
             return self._plan.to_bytes()
-        return self._released(hashlib.sha256(f"{before} {told_of}".encode()).hexdigest())
+        if self.release.doubt:
+            warn_of_paid(self.release.doubt, CoverageWarning)
+        return self.release
+
+    def _go_on(self, heard: Heard) -> None:
+        """The next plan, or the release: of nothing else than what was heard."""
+        total, told_of = heard.total, _digest(heard.total, heard.names)
+        if total is None:
+            self._void += 1
+        else:
+            self._fewest = min(self._fewest, len(heard.names))
+            self._is_seeded |= heard.seeded
+        self._round += 1
+        missing = 1.0 - len(heard.names) / len(self.agreement.roster)
+        self._steps.answer(None if total is None else total.view(np.int64), missing)
+        if self._steps.found is not None:
+            digests = f"{heard.plan} {told_of}".encode()
+            self.release = self._released(hashlib.sha256(digests).hexdigest())
+            return
+        if self._round == MOST_ROUNDS:
+            raise SiteError(f"no end after {MOST_ROUNDS} rounds: too many were void")
+        assert self._steps.request is not None
+        self._plan = self._planned(self._steps.request, heard.plan, told_of)
 
     def _planned(self, request: Request, previous: str, total: str) -> Plan:
         own = self.agreement
         self._size = own.check(request)
-        geometry = own.geometry
-        if request.of_diagonals:
-            geometry = log_diagonals(own.manifold.point_shape[0])
+        geometry = space_of(own.geometry, request)
         return Plan(
             version=curvedp.__version__,
             agreement=own.digest,
@@ -189,7 +254,7 @@ class ServerMean:
         if own.by_name:
             assumptions.add("units-by-name")
         guarantee = own.call.promise(own.guarantee, 0 if self._is_seeded else None)
-        release = SitesMeanRelease(
+        return SitesMeanRelease(
             **told(own.manifold, [found], own.way, own.n),
             statistic=own.statistic.title,
             guarantee=guarantee,
@@ -205,16 +270,15 @@ class ServerMean:
             fewest=self._fewest,
             rounds_asked=self._round,
             void_rounds=self._void,
+            variance=None if math.isnan(found.variance) else found.variance,
+            variance_error=None if math.isnan(found.variance) else found.variance_error,
             alone=own.alone,
             masked=own.masks,
             transcript=transcript,
         )
-        if release.doubt:
-            warn_of_paid(release.doubt, CoverageWarning)
-        return release
 
 
-def _digest(total: NDArray[np.uint64] | None, names: list[str]) -> str:
+def _digest(total: NDArray[np.uint64] | None, names: tuple[str, ...]) -> str:
     """SHA-256 of a total and of the names of the sites that it is of."""
     entries = b"" if total is None else total.astype("<u8").tobytes()
     return hashlib.sha256(json.dumps([total is None, names]).encode() + entries).hexdigest()

@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
+from collections.abc import Mapping
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 import curvedp
 from curvedp import _core
-from curvedp._validation import as_count
+from curvedp._validation import as_count, as_positive
 from curvedp.errors import SiteError
 from curvedp.privacy import GDP, Ledger
 from curvedp.privacy.payment import charged, pay, settle
@@ -39,9 +41,18 @@ class SiteMean:
         `finish` gives back what was not spent.
     state : path, optional
         File in which rounds are noted before they are answered, so that no restart answers one
-        twice. Without it the site serves one process.
+        twice, and in which the secret of masks lies until `finish`. Without it the site serves one
+        process.
     units : array-like, shape (n,), optional
         Label of the person to whom each record belongs, if the agreement says ``by_name``.
+    groups : None
+        Sites serve no groups: make one study of each public key, see docs/consortium.md.
+    keys : mapping of str to bytes, optional
+        Keys of other sites as they told them by a channel that is not the server's: a plan with
+        another key of theirs is refused. Without it the server is believed.
+    clear : float, optional
+        The largest mu against one who sees this site's answers without masks, of all runs of the
+        agreement together: a round that would pass it is refused. A run may take `agreement.alone`.
     seed : int, optional
         For tests: noise from a seed, with which the release promises nothing.
 
@@ -76,36 +87,63 @@ class SiteMean:
         ledger: Ledger | None = None,
         state: str | os.PathLike[str] | None = None,
         units: GroupsLike = None,
+        groups: None = None,
+        keys: Mapping[str, bytes] | None = None,
+        clear: float | None = None,
         seed: int | None = None,
     ) -> None:
         if name not in agreement.roster:
             raise ValueError("name must be one of the agreement's roster")
+        if agreement.masks and clear is not None:
+            raise ValueError("clear is of answers without masks, and the agreement has masks")
+        if clear is not None:
+            as_positive(clear, "clear")
+        told = {own: key.hex() for own, key in (keys or {}).items()}
+        if told and not (agreement.masks and set(told) <= set(agreement.roster)):
+            raise ValueError("keys are those of sites of the roster, with masks alone")
+        if groups is not None:
+            raise ValueError(
+                "sites serve no groups: make one study of each public key, Agreement(study=key), "
+                "of that group's records and with a ledger of its own at each site"
+            )
         if (units is not None) != agreement.by_name:
             raise ValueError("give units where the agreement says by_name, and only there")
         if seed is not None:
             as_count(seed, "seed", least=0, most=2**63 - 1)
         self.agreement, self.name = agreement, name
-        self._ledger, self._seed = ledger, seed
+        self._ledger, self._seed, self._told, self._clear = ledger, seed, told, clear
         data = agreement.manifold.read_records(records, least=0)
-        agreement.call.ask_for_memory(data.nbytes, 0, by_unit=units is not None)
+        wanted = data.nbytes if not agreement.variance else 3 * data.nbytes + 64 * len(data)
+        agreement.call.ask_for_memory(wanted, 0, by_unit=units is not None)
         grouping, ends = Grouping.of(None, len(data)), None
         if units is not None:
             arrange = grouping.by_unit if agreement.replaces else grouping.by_protected_unit
             grouping, ends = arrange(units, 1)
         self._sums = RecordSums(agreement.manifold, grouping.arranged(data), ends)
         self._book = Book(state)
-        self._mask = _core.MaskKey() if agreement.masks else None
-        #: Keys of the sites in each run, and those that are known to give masks.
-        self._keys: dict[str, tuple[str, ...]] = {}
+        #: The pair of the secret that the book had last, and keys known to give masks with it.
+        self._pair: tuple[bytes, _core.MaskKey] | None = None
         self._masking: set[tuple[str, ...]] = set()
         self._lock = threading.Lock()
 
     @property
     def key(self) -> bytes:
-        """The public key of this site, which the server gives to all, if the study has masks."""
-        if self._mask is None:
+        """The public key of this site, which the server gives to all, if the study has masks.
+
+        It stays the same until `finish`, after restarts too if the site has a state file.
+        """
+        if not self.agreement.masks:
             raise ValueError("the agreement is without masks: there are no keys")
-        return self._mask.public
+        with self._lock:
+            return self._mask_key().public
+
+    def _mask_key(self) -> _core.MaskKey:
+        """The pair of the state file's secret, which notes what it served before it is used."""
+        secret = self._book.secret(self.agreement.digest, self.name)
+        if self._pair is None or self._pair[0] != secret:
+            self._pair = secret, _core.MaskKey(secret)
+            self._masking.clear()
+        return self._pair[1]
 
     def answer(self, plan: bytes) -> bytes:
         """The answer to a plan, which leaves once: everything is checked, then paid, then noted.
@@ -133,11 +171,11 @@ class SiteMean:
             size = self._check(asked)
             known = self._book.run(asked.run)
             self._check_run(asked, known)
+            mask = self._checked_mask(asked.keys, known)
             begun = known or self._begun(asked)
             with charged(self._ledger, "the ledger keeps it for the later rounds of this run"):
                 last = (asked.round, asked.digest, asked.request.share)
-                self._book.note(asked.run, known, begun, last)
-                self._keys[asked.run] = asked.keys
+                self._book.note(asked.run, known, begun, last, self._most)
                 noisy = self._sums.share_of_noisy(
                     asked.request,
                     self._stream(asked.round),
@@ -146,9 +184,9 @@ class SiteMean:
                     shares=self.agreement.shares,
                 )
                 entries = noisy.view(np.uint64)
-                if self._mask is not None:
+                if mask is not None:  # the context has run and round, which were just noted
                     peers, context = self._peers(asked.keys), bytes.fromhex(asked.digest)
-                    entries = entries + self._mask.mask(peers, context, size)
+                    entries = entries + mask.mask(peers, context, size)
                 assert entries.shape == (size,)
                 return Answer(
                     run=asked.run,
@@ -162,7 +200,8 @@ class SiteMean:
     def finish(self) -> list[LedgerEntry]:
         """Ends every run of the study, and gives the ledger back what they did not spend.
 
-        Nothing is given back for a run that another ledger paid for.
+        The secret of this site's masks is removed: the next run has another key. Nothing is given
+        back for a run that another ledger paid for.
 
         Returns
         -------
@@ -171,6 +210,7 @@ class SiteMean:
         """
         found = []
         with self._lock:
+            self._book.forget(self.agreement.digest, self.name)
             for run in self._book.runs(self.agreement.digest, self.name):
                 own = self._book.end(run)
                 if own is None or own.entry is None or self._ledger is None:
@@ -200,7 +240,6 @@ class SiteMean:
                     "the same agreement and version of curvedp"
                 )
         size = own.check(plan.request)
-        self._check_keys(plan.keys, self._keys.get(plan.run, plan.keys))
         noise = GaussianNoise(own.way.mu)
         if plan.bound != self._sums.bound(plan.request, noise, own.replaces, own.records_per_unit):
             raise SiteError("the plan has another bound on messages than this site agreed on")
@@ -208,27 +247,31 @@ class SiteMean:
             raise SiteError("the plan says of no plan or total before it")
         return size
 
-    def _check_keys(self, keys: tuple[str, ...], before: tuple[str, ...]) -> None:
-        """Refuses keys that are not of all sites, and others than in an earlier plan of the run."""
-        count = len(self.agreement.roster) if self._mask is not None else 0
-        if len(keys) != count or len(set(keys)) != count:
+    def _checked_mask(self, keys: tuple[str, ...], known: Run | None) -> _core.MaskKey | None:
+        """The pair for masks; raises for keys that are not of all sites, or not as before."""
+        roster = self.agreement.roster if self.agreement.masks else ()
+        if len(keys) != len(roster) or len(set(keys)) != len(roster):
             raise SiteError("the plan has not one key of each site, as masks need, or has needless")
-        if self._mask is None:
-            return
-        if keys[self._place] != self._mask.public.hex():
+        if not roster:
+            return None
+        mask = self._mask_key()
+        if keys[self._place] != mask.public.hex():
             raise SiteError(
-                "the plan has another key of this site: one that was started anew cannot go on "
-                "with masks, so begin a new run"
+                "the plan has another key of this site, which keeps one in its state file until a "
+                "study is finished: begin a new run"
             )
-        if keys != before:
+        for name, key in zip(roster, keys, strict=True):
+            if self._told.get(name, key) != key:
+                raise SiteError(f"the plan has another key of {name} than this site was told")
+        if known is not None and known.keys != _digest(keys):
             raise SiteError("the plan has other keys than an earlier one")
-        if keys in self._masking:
-            return
-        try:  # with a context of its own: the plan's serves once
-            self._mask.mask(self._peers(keys), "".join(keys).encode(), 1)
-        except ValueError as error:
-            raise SiteError(f"the plan has keys that give no mask: {error}") from None
-        self._masking.add(keys)
+        if keys not in self._masking:
+            try:  # with a context of its own: the plan's serves once
+                mask.mask(self._peers(keys), "".join(keys).encode(), 1)
+            except ValueError as error:
+                raise SiteError(f"the plan has keys that give no mask: {error}") from None
+            self._masking.add(keys)
+        return mask
 
     @property
     def _place(self) -> int:
@@ -243,7 +286,7 @@ class SiteMean:
         """Refuses rounds that were answered, another past, and more than the guarantee."""
         mu = self.agreement.way.mu
         if known is None:
-            known = Run(plan.agreement, self.name, None, "", False, ())
+            known = Run(plan.agreement, self.name, None, "", "", False, ())
         if (known.agreement, known.site) != (plan.agreement, self.name):
             raise SiteError("the state file has this run under another agreement or name")
         if known.rounds and self._ledger is not None and not known.is_paid_by(self._ledger):
@@ -258,6 +301,12 @@ class SiteMean:
                 raise SiteError("the plan before was another one than this site answered")
         if plan.request.share > known.budget(mu).rest:
             raise SiteError("the plan asks for more than is left of the agreement's guarantee")
+        self._book.check_spent(plan.agreement, self.name, plan.request.share, self._most)
+
+    @property
+    def _most(self) -> Fraction | None:
+        """Most that squares of shares may add up to over all runs, for `clear`."""
+        return None if self._clear is None else Fraction(self._clear) ** 2 / self.agreement.shares
 
     def _begun(self, plan: Plan) -> Run:
         """A run that was just paid for."""
@@ -266,7 +315,7 @@ class SiteMean:
         entry = pay(self._ledger, promised, label)
         number = None if entry is None else entry.number
         paid = "" if entry is None else entry.time.isoformat()
-        return Run(plan.agreement, self.name, number, paid, False, ())
+        return Run(plan.agreement, self.name, number, paid, _digest(plan.keys), False, ())
 
     def _stream(self, number: int) -> _core.Stream:
         """Randomness of one round."""
@@ -274,3 +323,8 @@ class SiteMean:
             return _core.Stream.from_os()
         key = hashlib.sha256(f"{self._seed} {self.name}".encode()).digest()
         return _core.Stream.from_key(key, number)
+
+
+def _digest(keys: tuple[str, ...]) -> str:
+    """SHA-256 of the keys of all sites; empty without masks."""
+    return hashlib.sha256("".join(keys).encode()).hexdigest() if keys else ""

@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 
 from curvedp.errors import SiteError
 from curvedp.privacy.stored import DAMAGE
-from curvedp.sums.messages import Kind, Request
+from curvedp.sums.messages import Kind, Of, Request
 
 _FIRST_LINE = b"curvedp sites 1\n"
 #: Bytes of a message, at most.
 LONGEST = 2**20
 MOST_ROUNDS = 1000
 _KINDS = ("start", "scale", "tail", "round")
+_OF = ("records", "diagonals", "squares")
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +79,7 @@ class Plan:
             "kind": own.kind,
             "mu": own.share.hex(),
             "radius": "" if own.kind != "round" else own.radius.hex(),
-            "of_diagonals": own.of_diagonals,
+            "of": own.of,
             "bound": self.bound.hex(),
             "keys": list(self.keys),
         }
@@ -100,7 +101,7 @@ class Plan:
             if not np.isfinite(base).all():
                 raise ValueError("base")
             kind = header["kind"]
-            if kind not in _KINDS:
+            if kind not in _KINDS or header["of"] not in _OF:
                 raise ValueError("kind")
             radius = _positive(header["radius"]) if kind == "round" else math.nan
             request = Request(
@@ -108,7 +109,7 @@ class Plan:
                 share=_positive(header["mu"]),
                 base=base if len(base) else None,
                 radius=radius,
-                of_diagonals=_of(header["of_diagonals"], bool),
+                of=cast(Of, header["of"]),
             )
             own = {name: _of(header[name], typed) for name, typed in _PLAN.items()}
             keys = tuple(_of(key, str) for key in _of(header["keys"], list))

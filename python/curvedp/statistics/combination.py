@@ -15,8 +15,8 @@ from curvedp._validation import FloatArray, as_number
 from curvedp.manifolds import as_manifold
 from curvedp.privacy import Guarantee, Release
 from curvedp.privacy.group_report import report_of_groups
-from curvedp.privacy.release import coverage_text, unproved_text
 from curvedp.privacy.statement import Statement, accuracy_of, cost_of, statement
+from curvedp.privacy.wording import coverage_text, unproved_text
 from curvedp.statistics.adaptive_mean import AdaptiveMean
 from curvedp.statistics.frechet_mean import Mean
 

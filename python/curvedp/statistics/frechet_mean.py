@@ -214,7 +214,7 @@ def frechet_mean(
 @overload
 def frechet_mean(
     records: ArrayLike,
-    ball: Manifold,
+    ball: Manifold | str,
     guarantee: Guarantee,
     *,
     groups: None = None,
@@ -224,7 +224,7 @@ def frechet_mean(
 @overload
 def frechet_mean(
     records: ArrayLike,
-    ball: Manifold,
+    ball: Manifold | str,
     guarantee: Guarantee,
     *,
     groups: GroupsLike,
@@ -235,7 +235,7 @@ def frechet_mean(
 @hinting
 def frechet_mean(
     records: ArrayLike,
-    ball: Ball | Sequence[Ball] | Manifold,
+    ball: Ball | Sequence[Ball] | Manifold | str,
     guarantee: Guarantee,
     *,
     groups: GroupsLike = None,

@@ -20,11 +20,13 @@ from curvedp.statistics.quantiles import hotelling_tail
 from curvedp.unit import told_in
 
 _SCHEMA_VERSION = 1
+#: Most characters of an estimate that a report shows.
+_LINE = 80
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class ConfidenceRegion(OfParts):
-    """{v : (phi(v) - phi(p))' Gamma^-1 (phi(v) - phi(p)) <= q}: Jiang et al., Corollary 1.
+    """Confidence region of a mean: v with (phi(v) - phi(p))' Gamma^-1 (phi(v) - phi(p)) <= q.
 
     phi(v) are the coordinates of log_b v in `Manifold.tangent_to_coords` at the chart's base point
     b: the estimate p itself for noise that is isotropic there, the ball's centre for noise drawn in
@@ -207,7 +209,20 @@ class ConfidenceRegion(OfParts):
             lengths = np.array2string(radii, precision=5)
         else:
             lengths = f"{np.array2string(radii / unit.length, precision=5)} {unit.name}"
-        return [("half-lengths of its axes", lengths), *super()._facts()]
+        return [
+            *self._told_estimate(),
+            ("half-lengths of its axes", lengths),
+            *super()._facts(),
+        ]
+
+    def _told_estimate(self) -> list[tuple[str, str]]:
+        """The estimate, if it fits in a line, as users of its unit write it where it has one."""
+        unit, numbers, what = self.ball_unit, self.estimate, ""
+        if unit is not None and (own := unit.numbers_of(self._space, numbers)) is not None:
+            numbers, what = own[0], f" ({own[1]})"
+        text = np.array2string(numbers, precision=6, suppress_small=True, separator=", ")
+        told = f"{' '.join(text.split())}{what}"
+        return [("estimate", told)] if len(told) < _LINE else []
 
     def to_json(self) -> str:
         """JSON text with ``schema_version``; floats survive it exactly."""

@@ -45,7 +45,7 @@ from curvedp.statistics.unknown_n import release_counted
 def release(
     statistic: Statistic[Result],
     records: ArrayLike,
-    ball: Ball | Sequence[Ball] | Manifold,
+    ball: Ball | Sequence[Ball] | Manifold | str,
     guarantee: Guarantee,
     *,
     covariate: ArrayLike | None = None,
@@ -114,7 +114,8 @@ def release(
         )
     space = domain.manifold
     is_public = not adds_or_removes(guarantee)
-    data = space.read_records(records, least=1 if is_public else 0)
+    name = "records (y, which x precedes)" if statistic.beside == "covariate" else "records"
+    data = space.read_records(records, name, least=1 if is_public else 0)
     beside = read_beside(statistic, len(data), covariate=covariate, labels=labels)
     how = cast(UnitOptions, {name: own for name, own in call.items() if name != "n_guess"})
     return release_read(statistic, data, ball, guarantee, beside=beside, groups=groups, **how)
@@ -123,7 +124,7 @@ def release(
 def release_read(
     statistic: Statistic[Result],
     data: FloatArray,
-    ball: Ball | Sequence[Ball] | Manifold,
+    ball: Ball | Sequence[Ball] | Manifold | str,
     guarantee: Guarantee,
     *,
     beside: FloatArray | None = None,

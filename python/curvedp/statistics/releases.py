@@ -30,8 +30,8 @@ from curvedp.privacy.group_report import (
 from curvedp.privacy.of_parts import OfParts
 from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.record_count import RecordCount
-from curvedp.privacy.release import told_error, unproved_text
 from curvedp.privacy.statement import Statement
+from curvedp.privacy.wording import told_error, unproved_text
 from curvedp.statistics.call import Call, composed
 from curvedp.statistics.coverage import why_not
 from curvedp.statistics.statistic import Result

@@ -1,6 +1,6 @@
 """Division of an adaptive mean's budget, and its radii: functions of public values alone.
 
-The rule was found by simulation (benches/adaptive_mean.py; figures in docs/adaptive-mean.md). The
+The rule was found by simulation (benches/adaptive_mean.py; docs/measured/adaptive-mean.md). The
 guarantee does not rest on it, since any shares compose to the whole.
 """
 

@@ -88,6 +88,11 @@ def log_diagonals(order: int) -> Geometry:
     return Geometry(Euclidean(order), _FARTHEST["matrices"], 4 * _OCTAVES["open"])
 
 
+def squares() -> Geometry:
+    """Squares of clipped distances, each beside a count, as points of flat space."""
+    return Geometry(Euclidean(2), _FARTHEST["flat"], 4 * _OCTAVES["flat"])
+
+
 def _diameter(manifold: Manifold) -> float:
     """Bound on distances: those of rank k have a flat torus of k circles through two points."""
     return manifold.injectivity_radius * math.sqrt(manifold.rank)

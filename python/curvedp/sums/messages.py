@@ -12,7 +12,7 @@ import numpy as np
 from curvedp import _core
 from curvedp._validation import FloatArray
 from curvedp.manifolds import Manifold
-from curvedp.sums.geometry import Geometry
+from curvedp.sums.geometry import Geometry, log_diagonals, squares
 
 #: Norm of a message of clipped logarithms: the clip level.
 ROUND_UNIT = float(_core.ROUND_BOUND)
@@ -28,6 +28,8 @@ _LEAST = {"vector": 2.2, "matrix": 3.0}
 
 #: Kinds of sums.
 Kind = Literal["start", "scale", "tail", "histogram", "round"]
+#: Things that sums are of: records, or points of flat space that follow from each.
+Of = Literal["records", "diagonals", "squares"]
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,9 @@ class Request:
         Point at which distances and logarithms are taken.
     radius : float
         Clip level of a round.
-    of_diagonals : bool
-        True for sums of logarithms of diagonals, as points of flat space.
+    of : str
+        "records"; "diagonals", their logarithms as points of flat space; or "squares" of distances
+        from `base` up to `radius`, with a count: see `squares_radius`.
     levels : ndarray or None
         Of a histogram, falling.
     """
@@ -54,7 +57,7 @@ class Request:
     share: float
     base: FloatArray | None = None
     radius: float = math.nan
-    of_diagonals: bool = False
+    of: Of = "records"
     levels: FloatArray | None = None
 
 
@@ -160,6 +163,24 @@ def weights_of(request: Request, geometry: Geometry) -> FloatArray:
             assert request.levels is not None
             return np.ones(len(request.levels))
     return np.ones(geometry.dim + 1)
+
+
+def space_of(geometry: Geometry, request: Request) -> Geometry:
+    """The space that a request's sums are on, of records of a space."""
+    if request.of == "squares":
+        return squares()
+    if request.of == "diagonals":
+        return log_diagonals(geometry.manifold.point_shape[0])
+    return geometry
+
+
+#: Clip levels whose squares are doubles that can be divided by.
+SQUARED = 1e-140, 1e140
+
+
+def squares_radius(radius: float) -> float:
+    """Largest length of (min(t, R)^2, R^2/2), rounded up: nothing is cut at it."""
+    return 1.1181 * radius**2
 
 
 def scale_levels() -> FloatArray:

@@ -8,8 +8,15 @@ from numpy.typing import NDArray
 from curvedp import _core
 from curvedp._validation import FloatArray
 from curvedp.manifolds import Manifold
-from curvedp.sums.geometry import Geometry, geometry_of, log_diagonals
-from curvedp.sums.messages import SCALE_BINS, Request, bound_of, weights_of
+from curvedp.sums.geometry import Geometry, geometry_of, log_diagonals, squares
+from curvedp.sums.messages import (
+    SCALE_BINS,
+    Request,
+    bound_of,
+    space_of,
+    squares_radius,
+    weights_of,
+)
 from curvedp.sums.noise import Noise, answered, noise_scale
 
 
@@ -32,11 +39,11 @@ class RecordSums:
         self._rows = np.ascontiguousarray(records.reshape(len(records), manifold.point_size))
         self._ends = unit_ends
         self._sums = _core.MessageSums(manifold.kernels, self._rows, unit_ends)
-        self._of_diagonals: tuple[Geometry, _core.MessageSums] | None = None
+        self._of_diagonals: _core.MessageSums | None = None
 
     def answer(self, request: Request) -> NDArray[np.int64]:
         """The sum that is asked for."""
-        geometry, sums = self._asked(request)
+        geometry, sums = self.asked(request), self._sums_of(request)
         match request.kind:
             case "start":
                 total = sums.start()
@@ -50,6 +57,8 @@ class RecordSums:
             return sums.histogram(request.base, request.levels)
         if request.kind == "tail":
             return sums.tail(request.base, geometry.largest, geometry.bins)
+        if request.of == "squares":
+            return sums.round(np.zeros(2), squares_radius(request.radius))
         return sums.round(request.base, request.radius)
 
     def noisy(
@@ -66,26 +75,32 @@ class RecordSums:
             See `bound_of`.
         """
         bound = self.bound(request, noise, replaces, moved)
-        weights = weights_of(request, self._asked(request)[0])
+        weights = weights_of(request, self.asked(request))
         return noise.answered(self.answer(request), request, bound, weights, stream)
 
     def share_of_noisy(
         self, request: Request, stream: _core.Stream, *, replaces: bool, moved: int, shares: int
     ) -> NDArray[np.int64]:
         """The same modulo 2^64, with one of so many shares of normal noise: see `noise_scale`."""
-        geometry = self._asked(request)[0]
+        geometry = self.asked(request)
         bound = bound_of(request.kind, geometry, replaces, moved)
         scale = noise_scale(bound, request.share, shares)
         return answered(self.answer(request), scale, weights_of(request, geometry), stream)
 
     def bound(self, request: Request, noise: Noise, replaces: bool, moved: int) -> float:
         """See `Noise.bound`."""
-        return noise.bound(request.kind, self._asked(request)[0], replaces, moved)
+        return noise.bound(request.kind, self.asked(request), replaces, moved)
 
-    def _asked(self, request: Request) -> tuple[Geometry, _core.MessageSums]:
-        """The space of a request, and its sums."""
-        if not request.of_diagonals:
-            return self.geometry, self._sums
+    def asked(self, request: Request) -> Geometry:
+        """The space of a request."""
+        return space_of(self.geometry, request)
+
+    def _sums_of(self, request: Request) -> _core.MessageSums:
+        """Sums of what a request is of."""
+        if request.of == "records":
+            return self._sums
+        if request.of == "squares":
+            return self._of(squares(), self._squares(request))
         if self._of_diagonals is None:
             shape = self.geometry.manifold.point_shape
             index = np.arange(shape[0])
@@ -93,7 +108,22 @@ class RecordSums:
             places = (index, index) if len(shape) == 2 else (index, index, 0)
             with np.errstate(divide="ignore", invalid="ignore"):
                 logs = np.log(own[(slice(None), *places)])
-            flat = log_diagonals(shape[0])
-            sums = _core.MessageSums(flat.manifold.kernels, np.ascontiguousarray(logs), self._ends)
-            self._of_diagonals = flat, sums
+            self._of_diagonals = self._of(log_diagonals(shape[0]), logs)
         return self._of_diagonals
+
+    def _squares(self, request: Request) -> FloatArray:
+        """(min(t, R)^2, R^2/2) for each record at the distance t of the base; shape (n, 2)."""
+        kernels = self.geometry.manifold.kernels
+        assert request.base is not None
+        points, valid = self._rows.copy(), np.zeros(len(self._rows), dtype=bool)
+        kernels.snap(points, valid)
+        dist = np.empty(len(points))
+        kernels.dist(request.base.reshape(1, -1), points, dist)
+        dist[~valid] = np.nan  # left out, as elsewhere
+        square = request.radius**2
+        return np.stack(
+            [np.minimum(dist, request.radius) ** 2, np.full_like(dist, 0.5 * square)], 1
+        )
+
+    def _of(self, flat: Geometry, rows: FloatArray) -> _core.MessageSums:
+        return _core.MessageSums(flat.manifold.kernels, np.ascontiguousarray(rows), self._ends)

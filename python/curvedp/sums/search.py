@@ -34,7 +34,7 @@ from curvedp.sums.found import (
     Stopped,
 )
 from curvedp.sums.geometry import Geometry, log_diagonals
-from curvedp.sums.messages import ROUND_UNIT, Kind, Request, scale_levels, start_of
+from curvedp.sums.messages import ROUND_UNIT, Kind, Of, Request, scale_levels, start_of
 from curvedp.sums.noise import Noise
 from curvedp.sums.tail_counts import MOST_OF_COLUMN, TailCounts, counts_of, levels
 
@@ -216,6 +216,9 @@ class Search:
         elif step.expected_noise > radius:
             reason = TOO_FEW
         beyond = tails.beyond(index)
+        noise = step.expected_noise / step.hessian
+        cut = tails.excess(index, self.noise.near, self.noise.significant) / n
+        left = step.length * self._misjudged(step.hessian, beyond)
         level = tails.quantile(_BALL_LEVEL, n) + step.length / step.hessian
         return Found(
             value=None if reason else value,
@@ -225,9 +228,11 @@ class Search:
             count_deviation=self.count[1],
             radius=radius,
             within=min(max(1.0 - beyond / n, 0.0), 1.0),
-            noise=step.expected_noise / step.hessian,
-            cut=tails.excess(index, self.noise.near, self.noise.significant) / n,
-            left=step.length * self._misjudged(step.hessian, beyond),
+            within_error=tails.beyond_error(index) / n,
+            noise=noise,
+            cut=cut,
+            left=left,
+            expected_error=math.hypot(noise, self.noise.of_cut * cut, left),
             sensitivity=self._bound("round", self.geometry) / ROUND_UNIT * radius / n,
             scale=step.expected_noise / self.noise.unit_length(self.geometry.dim),
             spread=self._spread(tails, radius, step),
@@ -293,11 +298,11 @@ class Search:
         if self.own_units and order > 1:
             flat = log_diagonals(order)
             for _ in range(_FLAT_BLOCKS):
-                tails = yield from self._counts(flat, logs, of_diagonals=True)
+                tails = yield from self._counts(flat, logs, of="diagonals")
                 whole, seen = self.budget.whole, self.noise.least_seen[0]
                 radius, _ = self._clip_level(flat, tails, whole, seen)
                 share = self.schedule.flat * whole
-                step = yield from self._round(flat, logs, radius, share, tails, of_diagonals=True)
+                step = yield from self._round(flat, logs, radius, share, tails, of="diagonals")
                 logs = logs + step.mean
                 if step.length < _FLAT_SETTLED * radius:
                     break
@@ -331,7 +336,7 @@ class Search:
                 return noisy, share / self.widening
 
     def _counts(
-        self, geometry: Geometry, base: FloatArray, *, of_diagonals: bool = False
+        self, geometry: Geometry, base: FloatArray, *, of: Of = "records"
     ) -> Asking[TailCounts]:
         """Counts of a block; refuses too few records."""
         whole = self.budget.whole
@@ -340,9 +345,9 @@ class Search:
             least, most, enough = self.schedule.counts
             enough *= self.noise.count_factor(geometry, self._bound("round", geometry) / ROUND_UNIT)
             share = min(most, max(least, enough / max(self.number * whole, 1.0)))
-        part = 0.4 if of_diagonals else 0.5
+        part = 0.4 if of == "diagonals" else 0.5
         share = min(share * whole, self.noise.part(part) * self.budget.rest)
-        return (yield from self._tail(geometry, base, share, of_diagonals=of_diagonals))
+        return (yield from self._tail(geometry, base, share, of=of))
 
     def _tail(
         self,
@@ -351,11 +356,11 @@ class Search:
         share: float,
         *,
         near: float | None = None,
-        of_diagonals: bool = False,
+        of: Of = "records",
     ) -> Asking[TailCounts]:
         kind = self.noise.counting
         level = self.noise.levels(levels(geometry.largest, geometry.bins), near)
-        wanted = Request(kind, share, base, of_diagonals=of_diagonals, levels=level)
+        wanted = Request(kind, share, base, of=of, levels=level)
         noisy, own = yield from self._ask(wanted)
         tails = self.noise.tails(noisy, level, self._bound(kind, geometry), own)
         self._note(*tails.whole)
@@ -371,9 +376,9 @@ class Search:
         share: float,
         tails: TailCounts,
         *,
-        of_diagonals: bool = False,
+        of: Of = "records",
     ) -> Asking[Round]:
-        noisy, own = yield from self._ask(Request("round", share, base, radius, of_diagonals))
+        noisy, own = yield from self._ask(Request("round", share, base, radius, of))
         unit = radius / (ROUND_UNIT - 8.0 * geometry.dim)
         n = self.number
         mean = noisy[:-1] * unit / n

@@ -72,7 +72,10 @@ impl MaskKey {
         Ok(Self::from_secret(fresh_key()?))
     }
 
-    fn from_secret(secret: [u8; 32]) -> Self {
+    /// The pair of 32 random bytes that the caller keeps. Which contexts the pair served before it was
+    /// made anew is the caller's to know: two sums with one mask tell their difference.
+    #[must_use]
+    pub fn from_secret(secret: [u8; 32]) -> Self {
         let secret = StaticSecret::from(secret);
         let public = PublicKey::from(&secret).to_bytes();
         Self { secret, public, used: HashSet::new() }

@@ -9,7 +9,7 @@ use pyo3::types::PyBytes;
 
 use crate::call::run;
 
-/// A key pair that was drawn for one site and one mean; it cannot be copied, pickled or shown.
+/// A key pair of one site; it cannot be copied, pickled or shown.
 #[pyclass(module = "curvedp._core")]
 pub struct MaskKey {
     inner: masks::MaskKey,
@@ -17,9 +17,18 @@ pub struct MaskKey {
 
 #[pymethods]
 impl MaskKey {
+    /// A fresh pair, or that of a secret which the caller keeps.
     #[new]
-    fn new(py: Python<'_>) -> PyResult<Self> {
-        let inner = run(py, |_| Ok(masks::MaskKey::fresh()?))?;
+    #[pyo3(signature = (secret=None))]
+    fn new(py: Python<'_>, secret: Option<PyBackedBytes>) -> PyResult<Self> {
+        let inner = match secret {
+            None => run(py, |_| Ok(masks::MaskKey::fresh()?))?,
+            Some(secret) => masks::MaskKey::from_secret(
+                (&*secret)
+                    .try_into()
+                    .map_err(|_| PyValueError::new_err("secret must have 32 bytes"))?,
+            ),
+        };
         Ok(Self { inner })
     }
 
