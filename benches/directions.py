@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 import curvedp as cdp
-from curvedp.directions import mean_direction
+from curvedp.directions import mean_axis, mean_direction
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 CELLS = ((40, 1.0), (200, 0.5), (200, 2.0), (1000, 1.0))
@@ -49,6 +49,42 @@ LAWS: tuple[tuple[str, str, Draw], ...] = (
 )
 
 
+def poles(rng: np.random.Generator, n: int) -> np.ndarray:
+    near = rng.standard_normal((n, 3)) * 0.2 + [0.6, 0.0, 0.8]
+    far = rng.standard_normal((n, 3)) * 0.3 + [1.0, 0.2, 0.0]
+    return rng.choice([-1, 1], (n, 1)) * np.where(rng.random((n, 1)) < 0.25, far, near)
+
+
+#: Of axes in space: a law's name, its draws and its mean axis.
+AXES: tuple[tuple[str, Draw, tuple[float, ...]], ...] = (
+    ("axes in space, 3 to 1", poles, ()),
+    ("axes in space, broad", lambda rng, n: rng.standard_normal((n, 3)) * [1, 1.3, 2], (0, 0, 1)),
+    (
+        "axes in space, a girdle",
+        lambda rng, n: rng.standard_normal((n, 3)) * [1, 0.9, 0.2],
+        (1, 0, 0),
+    ),
+    ("axes of R^4", lambda rng, n: rng.standard_normal((n, 4)) * [2, 1.5, 1, 0.5], (1, 0, 0, 0)),
+)
+
+
+def covered_axis(draw: Draw, true: tuple[float, ...], n: int, mu: float, runs: int = 400) -> float:
+    if not true:
+        x = unit(draw(np.random.default_rng(99), 400_000))
+        true = tuple(np.linalg.eigh(x.T @ x)[1][:, -1])
+    records = (draw(np.random.default_rng(5000 + k), n) for k in range(runs))
+    means = (mean_axis(x, f"projective:{len(true) - 1}", cdp.GDP(mu)) for x in records)
+    return float(np.mean([bool(mean.contains(true)) for mean in means]))
+
+
+def refused_axes(n: int, mu: float, runs: int = 1000) -> float:
+    rng = np.random.default_rng(n)
+    means = (
+        mean_axis(rng.standard_normal((n, 3)), "projective:2", cdp.GDP(mu)) for _ in range(runs)
+    )
+    return float(np.mean([mean.uniformity_p_value < 0.05 for mean in means]))
+
+
 def true_direction(manifold: str, draw: Draw) -> float | np.ndarray:
     x = draw(np.random.default_rng(99), 400_000)
     if manifold.startswith("sphere"):
@@ -78,6 +114,11 @@ if __name__ == "__main__":
     print("|---" * (1 + len(CELLS)) + "|")
     for name, manifold, draw in LAWS:
         print(f"| {name} |", *(f"{covered(manifold, draw, n, mu):.3f} |" for n, mu in CELLS))
+    for name, draw, true in AXES:
+        print(f"| {name} |", *(f"{covered_axis(draw, true, n, mu):.3f} |" for n, mu in CELLS))
     for p in (2, 3):
         row = [f"{refused(p, n, mu):.3f} |" for n, mu in CELLS]
         print(f"| uniform on S^{p - 1}: refused |", *row)
+    print(
+        "| uniform axes in space: refused |", *(f"{refused_axes(n, mu):.3f} |" for n, mu in CELLS)
+    )

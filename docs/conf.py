@@ -7,6 +7,7 @@ import importlib
 import pkgutil
 import posixpath
 import re
+import warnings
 from typing import Any
 
 from docutils import nodes
@@ -138,6 +139,17 @@ def _displayed_math(self: Any, node: Any) -> None:
     raise nodes.SkipNode
 
 
+_NAME = re.compile(r'(?<=<span class="pre">)[^<]+(?=</span>)')
+
+
+def _names_that_break(app: Any, page: str, template: str, context: Any, doctree: Any) -> None:
+    """Long names go on in the next line of a narrow cell after a dot or an underscore."""
+    context["body"] = _NAME.sub(
+        lambda name: re.sub(r"(?<=\w)[._=/](?=\w)|(?<=\w)\(", r"\g<0><wbr>", name[0]),
+        context.get("body", ""),
+    )
+
+
 def _links_to_the_repository(app: Any, docname: str, source: list[str]) -> None:
     """Pages link to files outside docs as they do on the repository's site."""
 
@@ -178,9 +190,15 @@ def _is_not_ours(app: Any, what: str, name: str, obj: Any, skip: bool, options: 
     return True if (getattr(obj, "__module__", None) or "").startswith("sklearn.") else None
 
 
+def _warned(message: Any, category: type[Warning], *where: Any) -> str:
+    return f"{category.__name__}: {message}\n"
+
+
 def setup(app: Any) -> None:
     """Connects the translations above."""
     app.add_html_math_renderer("mathml", (_inline_math, None), (_displayed_math, None))
     app.connect("autodoc-skip-member", _is_not_ours)
     app.connect("source-read", _links_to_the_repository)
+    app.connect("html-page-context", _names_that_break)
+    warnings.formatwarning = _warned  # of the gallery's scripts
     app.connect("autodoc-process-docstring", _plain_text, priority=100)

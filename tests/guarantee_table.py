@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,8 @@ import numpy as np
 
 import curvedp as cdp
 from curvedp.conformal import ball_mesh, density, knn_graph, laplacian
-from curvedp.manifolds.spaces import SPD_METRICS
+from curvedp.manifolds import as_manifold
+from curvedp.manifolds.spaces import SPACES, SPD_METRICS
 from manifold_list import COMPACT
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -32,7 +34,7 @@ COLUMNS = {
         *("correlation:3", "torus:2"),
     ),
     "hyperbolic": ("hyperboloid:2",),
-    "planar shapes, subspaces, SO(n), U(n)": ("kendall:5", *(case.name for case in COMPACT)),
+    "other compact": ("kendall:5", *(case.name for case in COMPACT)),
 }
 PURE, GAUSSIAN, BOTH, NONE = "ε", "μ", "ε, μ", "–"
 
@@ -252,7 +254,7 @@ ROWS = (
         "",
         "frechet_mean",
         "exponential-wrapped Gaussian",
-        everywhere(GAUSSIAN, sphere_rotations_axes=NONE, planar_shapes_subspaces_SO_n_U_n=NONE),
+        everywhere(GAUSSIAN, sphere_rotations_axes=NONE, other_compact=NONE),
         mean_by("exponential-wrapped-gaussian"),
         (*MEAN_PROOFS, "exponential-wrapped-gaussian"),
         MECHANISM_AUDITS,
@@ -297,7 +299,7 @@ ROWS = (
             PURE,
             SPD_HPD=NONE,
             flat_SPD_correlations_tori=NONE,
-            planar_shapes_subspaces_SO_n_U_n=NONE,
+            other_compact=NONE,
         ),
         without_ball("Laplace"),
         ("pure-sums", "sums-of-messages"),
@@ -504,7 +506,7 @@ ROWS = (
         "",
         "geodesic_regression",
         "K-norm gradient, dimension up to 3, given tau",
-        everywhere(BOTH, planar_shapes_subspaces_SO_n_U_n=NONE),
+        everywhere(BOTH, other_compact=NONE),
         regressed("exact"),
         ("geodesic-regression",),
         whole_audit("geodesic_regression drawn exactly"),
@@ -616,14 +618,22 @@ def _served(rows: list[Row], kind: str) -> str:
     others = [name for name in COLUMNS if name not in spaces]
     if not others:
         return "all"
-    return ", ".join(spaces) or NONE if len(spaces) < 4 else f"all but {', '.join(others)}"
+    named = ", ".join(map(_heading, spaces if len(spaces) < 4 else others))
+    return (named or NONE) if len(spaces) < 4 else f"all but {named}"
 
 
 def short_table() -> str:
     """Every mechanism and column of spaces, without proofs and audits."""
-    head = ["statistic", "mechanism", *COLUMNS]
+    head = ["statistic", "mechanism", *map(_heading, COLUMNS)]
     rows = [[_statistic(row), row.mechanism, *row.spaces.values()] for row in ROWS]
     return _markdown(head, rows)
+
+
+def _heading(column: str) -> str:
+    """A column's name, or those of its spaces."""
+    if column != "other compact":
+        return column
+    return ", ".join(as_manifold(spec)._title for spec in COLUMNS[column])
 
 
 def long_table() -> str:
@@ -655,15 +665,8 @@ def _files(row: Row) -> list[str]:
 
 def comparison() -> str:
     """The README's table beside other libraries; kinds and metrics are counted."""
-    spaces = [
-        space
-        for name in cdp.__all__
-        if isinstance(space := getattr(cdp, name), type) and issubclass(space, cdp.Manifold)
-    ]
-    whole = (cdp.Manifold, cdp.Product, *cdp.Product.__subclasses__())
-    kinds = sum(space not in whole for space in spaces)
     head = ["", "curvedp", "geomstats", "pyriemann", "OpenDP", "diffprivlib"]
-    here = f"{kinds} kinds and their products, SPD with {len(SPD_METRICS)} metrics"
+    here = f"{len(SPACES)} kinds and their products, SPD with {len(SPD_METRICS)} metrics"
     rows = [
         ["manifolds", here, "many more", "SPD, HPD, many metrics", NONE, NONE],
         ["private statistics on manifolds", "yes", NONE, NONE, NONE, NONE],
@@ -690,6 +693,20 @@ def comparison() -> str:
     return _markdown(head, rows)
 
 
+def spaces() -> str:
+    """The README's list of spaces."""
+    titles = ", ".join(space._title for space in SPACES)
+    text = f"Spaces: {titles}, and products of these, such as rigid motions."
+    return textwrap.fill(text, 110, break_long_words=False, break_on_hyphens=False)
+
+
+def names_of_spaces() -> str:
+    """The list of their classes in docs/further-names.rst."""
+    names = [*(space.__name__ for space in SPACES), "RigidMotions", "Product", "ProductBall"]
+    lines = [f"   ~curvedp.{name}" for name in names]
+    return "\n".join([".. autosummary::", "   :nosignatures:", "", *lines])
+
+
 def _statistic(row: Row, folder: str = "") -> str:
     if not row.statistic:
         return ""
@@ -704,16 +721,20 @@ def _markdown(head: list[str], rows: list[list[str]]) -> str:
 
 def _between(text: str, name: str, table: str) -> str:
     start, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+    if start not in text:  # of a page in reStructuredText
+        start, end = f".. {name}\n", f".. end of {name}"
     before, rest = text.split(start)
     return f"{before}{start}\n{table}\n\n{end}{rest.split(end)[1]}"
 
 
 #: Page, marker and text of each table.
 PLACES: tuple[tuple[Path, str, Callable[[], str]], ...] = (
+    (ROOT / "README.md", "spaces", spaces),
     (ROOT / "README.md", "guarantees", statistics_table),
     (ROOT / "README.md", "comparison", comparison),
     (ROOT / "docs" / "guarantees.md", "guarantees", short_table),
     (ROOT / "docs" / "guarantees.md", "proofs and audits", long_table),
+    (ROOT / "docs" / "further-names.rst", "list of spaces", names_of_spaces),
 )
 
 

@@ -289,11 +289,11 @@ KINDS = [
     )
 ]
 
-# Kinds whose points are orthonormal frames.
-FRAMES = ("so", "unitary")
-
 # Compact spaces of any rank among them, whose noise is drawn by angles.
 COMPACT = [case for case in KINDS if case.audited is not None]
+
+# Kinds whose points are orthonormal frames.
+FRAMES = tuple(kind for case in COMPACT if (kind := case.name.partition(":")[0]) != "grassmann")
 
 # These and three of other sizes, for the expensive batteries.
 SMALL = [

@@ -507,6 +507,10 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_the_test_of_uniformity_keeps_its_level_and_has_power": "torus",
         "test_two_directions_are_compared_whatever_their_spreads": None,
     },
+    "statistics/test_mean_axis.py": {
+        "test_the_set_covers_however_near_two_eigenvalues_are": "^0.5$",
+        "test_the_set_covers_the_mean_axis": "^600-.*-skew$",
+    },
     "statistics/test_entry.py": {
         "test_no_record_enters_outside_the_ball": PLAIN,
     },

@@ -171,6 +171,13 @@ add(
     by_unit=True,
     scales_are_drawn=True,
 )
+
+
+def _axis(data: Data, folder: Path) -> Any:
+    return _paid(cdp.directions.mean_axis, data.rows, "projective:2", guarantee=LARGE)
+
+
+add("mean_axis", _axis, "directions.release.mean_axis", scales_are_drawn=True)
 _statistic("k_means", cdp.k_means, LARGE, n_clusters=2)
 _statistic("principal_components", cdp.principal_components, LARGE, n_components=1)
 

@@ -36,10 +36,7 @@ _PUBLIC = {
         "set_num_threads",
     ),
     "conformal": ("conformal_mean",),
-    "domain": (
-        "Ball",
-        "ProductBall",
-    ),
+    "domain": ("Ball",),
     "errors": (
         "BudgetError",
         "ExistenceError",
@@ -76,6 +73,7 @@ _PUBLIC = {
         "Plan",
         "plan",
     ),
+    "product_ball": ("ProductBall",),
     "privacy": (
         "GDP",
         "ZCDP",
@@ -183,7 +181,7 @@ def __getattr__(name: str) -> Any:
     elif name == "__version__":
         value = import_module("curvedp._core").VERSION
     else:
-        raise AttributeError(f"module 'curvedp' has no attribute {name!r}")
+        raise import_module("curvedp._hints").no_such_name(name, (*_SUBMODULES, *_OF_EXTRAS))
     globals()[name] = value
     return value
 

@@ -1,31 +1,109 @@
-"""Hints for keywords that other libraries have."""
+"""Hints for keywords and names of other libraries, and for names that stand elsewhere here."""
 
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_READING = "it is said to manifold.as_points(records, {}=...), whose points are the records"
 _HINTS = {
     "epsilon": "say it in the guarantee: PureDP(epsilon=1.0), or ApproxDP(epsilon=1.0, delta=1e-6)",
     "delta": "say it in the guarantee: ApproxDP(epsilon=1.0, delta=1e-6)",
     "mu": "say it in the guarantee: GDP(mu=1.0)",
     "rho": "say it in the guarantee: ZCDP(rho=0.5)",
+    "neighbours": "say it in the guarantee: GDP(mu=1.0, neighbours='add-remove')",
     "random_state": "noise is fresh; for tests and examples alone there is seed=",
     "accountant": "a budget is spent from ledger=Ledger(GDP(mu=2.0))",
     "bounds": "records are bounded by a ball: Ball(manifold, center, radius)",
+    "metric": "it belongs to the space: SPD(3, metric='log-euclidean')",
+    "sample_weight": "records count alike; those of one person are named by units=",
+    **{name: _READING.format(name) for name in ("order", "scalar_first", "angle_units", "mask")},
+}
+
+#: What other libraries and texts call what is here.
+NAMES_ELSEWHERE = {
+    "BudgetAccountant": "Ledger",
+    "Circle": "Torus",
+    "CorrelationMatrices": "Correlation",
+    "DP": "PureDP",
+    "EpsilonDP": "PureDP",
+    "FullRankCorrelationMatrices": "Correlation",
+    "GaussianDP": "GDP",
+    "Grassmannian": "Grassmann",
+    "HPDMatrices": "HPD",
+    "Hyperbolic": "Hyperboloid",
+    "HyperbolicSpace": "Hyperboloid",
+    "Hypersphere": "Sphere",
+    "Kendall": "KendallPlanar",
+    "KendallShapes": "KendallPlanar",
+    "MDM": "learning.PrivateMDM",
+    "Odometer": "Ledger",
+    "PCA": "learning.TangentPCA",
+    "PlanarShapes": "KendallPlanar",
+    "PoincareBall": "Hyperboloid",
+    "PreShapeSpace": "KendallPlanar",
+    "RealProjectiveSpace": "Projective",
+    "SO": "SpecialOrthogonal",
+    "SO3": "Rotations",
+    "SPDMatrices": "SPD",
+    "Shapes": "KendallPlanar",
+    "SymmetricPositiveDefinite": "SPD",
+    "TangentSpace": "FrechetMean",
+    "circmean": "directions.mean_direction",
+    "load": "Release.from_json",
+    "mean": "frechet_mean",
+    "mean_covariance": "frechet_mean",
+    "median": "geometric_median",
+    "rayleightest": "directions.mean_direction",
+    "variance": "frechet_variance",
+    "zCDP": "ZCDP",
 }
 
 
 def hinting(function: F) -> F:
-    """The function, which says what to write instead of keywords of other libraries."""
+    """The function, which tells its keywords, or what to write instead of others."""
+
+    @functools.cache
+    def own() -> dict[str, None]:
+        """Keywords, its own first; those of `**call` are the keys of its annotation."""
+        names: list[str] = []
+        for parameter in inspect.signature(function).parameters.values():
+            if parameter.kind is parameter.VAR_KEYWORD:
+                kind = str(parameter.annotation).removeprefix("Unpack[").removesuffix("]")
+                names += inspect.unwrap(function).__globals__[kind].__annotations__
+            elif parameter.kind is not parameter.VAR_POSITIONAL and parameter.name != "self":
+                names.append(parameter.name)
+        return dict.fromkeys(names)
 
     @functools.wraps(function)
     def told(*args: Any, **keywords: Any) -> Any:
-        for name in _HINTS.keys() & keywords.keys():
-            raise TypeError(f"{function.__name__}() has no keyword {name!r}: {_HINTS[name]}")
+        for name in keywords:
+            if name not in own():
+                hint = _HINTS.get(name, f"it has {', '.join(own())}")
+                raise TypeError(f"{function.__name__}() has no keyword {name!r}: {hint}")
         return function(*args, **keywords)
 
     return cast(F, told)
+
+
+def no_such_name(name: str, modules: tuple[str, ...]) -> AttributeError:
+    """The refusal of a name that `curvedp` lacks: where it stands, or what it is called here."""
+    text = f"module 'curvedp' has no attribute {name!r}"
+    if name.startswith("_") or find_spec(f"curvedp.{name}"):  # asked for by tools and by imports
+        return AttributeError(text)
+    if name in NAMES_ELSEWHERE:
+        return AttributeError(f"{text}: here it is curvedp.{NAMES_ELSEWHERE[name]}")
+    for module in modules:
+        try:
+            is_there = name in getattr(import_module(f"curvedp.{module}"), "__all__", ())
+        except ImportError:  # of an extra
+            continue
+        if is_there:
+            return AttributeError(f"{text}: it stands in curvedp.{module}")
+    return AttributeError(text)

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.float64]
+_DOUBLE = np.dtype(np.float64)
 
 
 def as_float_array(value: ArrayLike, name: str) -> FloatArray:
@@ -22,6 +24,10 @@ def as_float_array(value: ArrayLike, name: str) -> FloatArray:
     (masked, or None in a list) NaN. A cell of a table may also be a text: one that holds no number
     is missing.
     """
+    if type(value) is np.ndarray:  # by `isinstance` also one with a mask
+        given: NDArray[Any] = value
+        if given.dtype == _DOUBLE and given.ndim and given.flags.c_contiguous:
+            return given
     array = as_array(value, name)
     if array.dtype.kind == "O" and hasattr(value, "to_numpy"):
         array = np.array([number_of(cell) for cell in array.flat]).reshape(array.shape)
@@ -141,7 +147,7 @@ def as_values(value: ArrayLike, name: str = "values", *, least: int = 1) -> Floa
 
 def as_number(value: float, name: str) -> float:
     """A float; infinite for integers beyond its range."""
-    if isinstance(value, (str, bytes)):
+    if isinstance(value, (str, bytes, bool, np.bool_)):
         raise TypeError(f"{name} must be a number, got {type(value).__name__}")
     try:
         return float(value)
@@ -157,6 +163,13 @@ def as_positive(value: float, name: str) -> float:
     if not (math.isfinite(number) and number > 0):
         raise ValueError(f"{name} must be positive and finite, got {number}")
     return number
+
+
+def as_numbers(values: Iterable[float], name: str) -> tuple[float, ...]:
+    """A tuple of numbers."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise TypeError(f"{name} must be a sequence of numbers, got {type(values).__name__}")
+    return tuple(as_number(value, f"each of {name}") for value in values)
 
 
 def as_finite(value: float, name: str) -> float:

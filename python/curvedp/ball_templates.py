@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from curvedp._validation import FloatArray, as_finite
+from curvedp._validation import FloatArray, as_finite, as_positive
 from curvedp.manifolds import Manifold
 from curvedp.manifolds.reading import UNITS_OF_ANGLES
 from curvedp.unit import Unit
@@ -106,9 +106,10 @@ def public_ball(
         if template.radius is None:
             raise ValueError(f"balls of {field!r} need a radius, in {units}")
         return template.manifold, center, template.radius, Unit(field, units)
+    length = as_positive(radius, "radius")
     if template.radius is not None:
-        return template.manifold, center, float(radius), Unit(field, units)
-    return template.manifold, center, float(radius) * unit, Unit(field, units, unit)
+        return template.manifold, center, length, Unit(field, units)
+    return template.manifold, center, length * unit, Unit(field, units, unit)
 
 
 def is_of_field(manifold: Manifold, unit: Unit) -> bool:

@@ -278,7 +278,7 @@ def test_a_guarantee_is_asked_for_as_an_object(
         cdp.expected_error(ball, 20, thing)
 
 
-@pytest.mark.parametrize("thing", [None, 0.7, "sphere:2", (0.0, 1.0)])
+@pytest.mark.parametrize("thing", [None, 0.7, {"center": 0.0}, (0.0, 1.0)])
 def test_a_domain_is_a_ball(cdp: Any, records: np.ndarray, thing: Any) -> None:
     with pytest.raises(TypeError, match=r"[Bb]all"):
         cdp.frechet_mean(records, thing, cdp.PureDP(1.0))

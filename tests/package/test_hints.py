@@ -1,11 +1,14 @@
 """Keywords of other libraries are answered with what to write instead."""
 
 import inspect
+import operator
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import curvedp as cdp
+from curvedp import _hints
 
 BALL = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
 RELEASES = [
@@ -20,7 +23,13 @@ RELEASES = [
 
 @pytest.mark.parametrize("release", RELEASES, ids=lambda function: function.__name__)
 @pytest.mark.parametrize(
-    ("keyword", "hint"), [("epsilon", "PureDP"), ("mu", "GDP"), ("random_state", "seed=")]
+    ("keyword", "hint"),
+    [
+        ("epsilon", "PureDP"),
+        ("mu", "GDP"),
+        ("random_state", "seed="),
+        ("order", r"as_points\(.*order="),
+    ],
 )
 def test_a_keyword_of_another_library_gets_a_hint(release, keyword, hint):
     ledger = cdp.Ledger(cdp.GDP(mu=1.0))
@@ -33,7 +42,7 @@ def test_a_keyword_of_another_library_gets_a_hint(release, keyword, hint):
 def test_signatures_and_docstrings_are_the_functions_own(release):
     assert "guarantee" in inspect.signature(release).parameters
     assert "Examples" in release.__doc__
-    with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'"):
+    with pytest.raises(TypeError, match=r"no keyword 'nonsense': it has .*, ledger, "):
         release(np.eye(3)[:2], BALL, cdp.GDP(mu=1.0), nonsense=1)
 
 
@@ -61,6 +70,101 @@ def test_other_names_are_answered_by_the_list(unknown):
     with pytest.raises(ValueError, match=r"unknown manifold .*: use one of") as caught:
         cdp.as_manifold(unknown)
     assert "mean" not in str(caught.value)
+
+
+def test_names_that_stand_elsewhere_are_led_there():
+    for name, ours in _hints.NAMES_ELSEWHERE.items():
+        with pytest.raises(
+            AttributeError, match=rf"attribute '{name}': here it is curvedp\.{ours}"
+        ):
+            getattr(cdp, name)
+        assert callable(operator.attrgetter(ours)(cdp))
+    for name, module in {"mean_direction": "directions", "PrivateMDM": "learning"}.items():
+        with pytest.raises(AttributeError, match=rf"it stands in curvedp\.{module}"):
+            getattr(cdp, name)
+    with pytest.raises(AttributeError, match=r"no attribute 'nowhere'$"):
+        cdp.nowhere  # noqa: B018
+    assert not hasattr(cdp, "__wrapped__")
+
+
+def test_keywords_that_a_statistic_lacks_are_told_by_its_own_name():
+    flat = cdp.Ball("euclidean:2", [0.0, 0.0], 1.0)
+    with pytest.raises(TypeError, match=r"^principal_components\(\) has no keyword 'mechanism'"):
+        cdp.principal_components(np.zeros((9, 2)), 1, flat, cdp.PureDP(1.0), mechanism="gaussian")
+    with pytest.raises(
+        TypeError, match=r"^mean_direction\(\) has no keyword 'angles': it has .*angle_"
+    ):
+        cdp.directions.mean_direction([1.0], "torus:1", cdp.GDP(1.0), angles="hours")
+
+
+@pytest.mark.parametrize("weights", [1.0, None, "ab", True])
+def test_weights_that_are_no_sequence_are_named(weights):
+    flat = cdp.Ball("euclidean:2", [0.0, 0.0], 1.0)
+    records, guarantee = np.zeros((900, 2)), cdp.GDP(1.0)
+    for release in (cdp.log_covariance, cdp.fourth_moment, cdp.variance_interval):
+        with pytest.raises(TypeError, match=r"^weights must be a sequence of numbers, got"):
+            release(records, flat, guarantee, weights=weights)
+    with pytest.raises(TypeError, match=r"^weights must be a sequence of numbers, got"):
+        cdp.principal_components(records, 1, flat, guarantee, weights=weights)
+
+
+@pytest.mark.parametrize("number", [True, np.True_, "1"])
+def test_truth_values_and_texts_are_no_lengths(number):
+    for make in (
+        lambda: cdp.Ball("sphere:2", [0.0, 0.0, 1.0], radius=number),
+        lambda: cdp.Ball.from_units("earth", "km", center=[0.0, 0.0], radius=number),
+        lambda: cdp.Ball.from_units("dti", "mm^2/s", center=np.eye(3), radius=number),
+    ):
+        with pytest.raises(TypeError, match=r"^radius must be a number, got"):
+            make()
+
+
+def test_a_radius_in_degrees_is_told_what_it_is_in():
+    for spec, center in (("sphere:2", [0.0, 0.0]), ("torus:1", [0.0]), ("rotations:3", "identity")):
+        with pytest.raises(ValueError, match=rf"below \d.* radians on {spec}, .*got 60"):
+            cdp.Ball(spec, center, radius=60)
+    far = cdp.Sphere(2, radius=6371.0)
+    with pytest.raises(ValueError, match=r"below 10007\.5 on sphere:2"):
+        cdp.Ball(far, far.origin, radius=2e4)
+
+
+def test_texts_name_spaces_of_means_and_plans():
+    records, guarantee = np.zeros((900, 2)), cdp.GDP(1.0)
+    by_name = cdp.frechet_mean(records, "euclidean:2", guarantee, seed=1)
+    same = cdp.frechet_mean(records, cdp.Euclidean(2), guarantee, seed=1)
+    np.testing.assert_array_equal(by_name.value, same.value)
+    assert cdp.plan("frechet_mean", "euclidean:2", guarantee, n=900, spread=1.0).n == 900
+    with pytest.raises(ValueError, match="did you mean 'euclidean:2'"):
+        cdp.frechet_mean(records, "euclidian:2", guarantee)
+
+
+@pytest.mark.parametrize(
+    ("name", "metric"),
+    [("riemann", "affine-invariant"), ("logeuclid", "log-euclidean"), ("logchol", "log-cholesky")],
+)
+def test_pyriemanns_names_of_metrics_are_understood(name, metric):
+    assert cdp.SPD(3, metric=name) == cdp.SPD(3, metric=metric) == cdp.as_manifold(name, (3, 3))
+    assert repr(cdp.SPD(3, metric=name)) == repr(cdp.SPD(3, metric=metric))
+
+
+def test_a_wider_table_is_told_which_columns_are_points():
+    table = pd.DataFrame({"depth": [1.0, 2], "Lat": [10.0, 20], "lon": [5.0, 6], "mag": [1.0, 2]})
+    with pytest.raises(ValueError, match=r"take those of points, table\[\['lon', 'Lat'\]\]"):
+        cdp.frechet_mean(table, cdp.Sphere(2), cdp.GDP(1.0))
+    with pytest.raises(ValueError, match=r"2 for longitude and latitude in degrees$"):
+        cdp.frechet_mean(table.to_numpy(), cdp.Sphere(2), cdp.GDP(1.0))
+
+
+def test_a_regression_says_which_comes_first():
+    x, y = np.linspace(0.0, 1.0, 9), np.tile([0.0, 0.0, 1.0], (9, 1))
+    for release in (cdp.geodesic_regression, cdp.trend_test):
+        with pytest.raises(ValueError, match=r"y, which x precedes"):
+            release(y, x, BALL, cdp.GDP(1.0), x_range=(0.0, 1.0))
+
+
+def test_shapes_in_space_are_led_to_alignment():
+    with pytest.raises(ValueError, match="AlignedLandmarks"):
+        cdp.as_manifold("kendall:24:3")
 
 
 def test_modules_of_extras_need_no_import_of_their_own():

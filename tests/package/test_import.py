@@ -105,7 +105,9 @@ def test_type_checkers_see_the_same_names():
     stub = Path(curvedp.__file__).with_suffix(".pyi")
     seen = {}
     for node in ast.parse(stub.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.ImportFrom):
+        if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
+            seen |= dict.fromkeys(importlib.import_module(str(node.module)).__all__, node.module)
+        elif isinstance(node, ast.ImportFrom):
             seen |= {alias.asname: node.module for alias in node.names}
     of_extras = [*curvedp._OF_EXTRAS, *sum(curvedp._PUBLIC_OF_EXTRAS.values(), ())]
     assert sorted(seen) == sorted([*curvedp.__all__, *of_extras])

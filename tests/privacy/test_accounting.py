@@ -7,15 +7,18 @@ import sys
 
 import dp_accounting
 import mpmath
+import numpy as np
 import pytest
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import curvedp as cdp
 from curvedp.errors import ConversionError, MissingExtraError
 from curvedp.privacy.accounting import compose_mixed, to_dp_event
 from curvedp.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP, Unproved, compose
+from curvedp.privacy.l2_noise import L2Noise
 
 Relation = dp_accounting.NeighboringRelation
 
@@ -200,6 +203,50 @@ def test_pure_event_is_the_dominating_randomised_response(epsilon):
     for part in (0.0, 0.5):
         claimed = PureDP(epsilon).to_delta(part * epsilon)
         assert claimed * (1 - 1e-9) <= accountant.get_delta(part * epsilon) <= claimed + 2e-4
+
+
+@pytest.mark.parametrize("dim", [1, 2, 6, 40])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_laplace_noise_on_the_line_dominates_l2_noise_of_every_dimension(dim, epsilon):
+    noise = L2Noise(epsilon, dim)
+    parts = [0.0, 0.3, 0.6, 0.9]
+    claimed = [noise.to_delta(part * epsilon) for part in parts]
+    laplace = [-math.expm1((part - 1.0) * epsilon / 2.0) for part in parts]
+    assert all(own <= most * (1 + 1e-6) for own, most in zip(claimed, laplace, strict=True))
+    if dim == 1:  # control: Laplace noise of a smaller epsilon does not
+        assert claimed[0] > -math.expm1(-0.45 * epsilon) * (1 + 1e-6)
+
+
+def test_l2_events_overstate_in_each_accountant():
+    for relation, neighbours in (
+        (Relation.ADD_OR_REMOVE_ONE, "add-remove"),
+        (Relation.REPLACE_ONE, "replace"),
+    ):
+        noise = L2Noise(0.5, 2, neighbours=neighbours)
+        exact = compose_mixed([noise] * 8, delta=1e-5).epsilon
+        pure = compose_mixed([PureDP(0.5, neighbours=neighbours)] * 8, delta=1e-5).epsilon
+        for accountant in (PLDAccountant(relation), RdpAccountant(neighboring_relation=relation)):
+            for event in [to_dp_event(noise, accountant)] * 8:
+                accountant.compose(event)
+            assert accountant.get_epsilon(1e-5) >= exact
+        tight = PLDAccountant(relation)
+        for _ in range(8):
+            tight.compose(to_dp_event(noise))
+        assert exact <= tight.get_epsilon(1e-5) <= pure * (1 + 1e-3)
+
+
+def test_the_losses_of_a_release_by_the_l2_mechanism_have_events():
+    ball = cdp.Ball("euclidean:6", [0.0] * 6, 1.0)
+    found = cdp.frechet_mean(
+        np.zeros((500, 6)), ball, ApproxDP(1.0, 1e-3), mechanism="l2-mechanism", coverage=False
+    )
+    accountant = RdpAccountant(neighboring_relation=Relation.REPLACE_ONE)
+    with pytest.raises(ConversionError, match=r"release\.losses"):
+        found.guarantee.to_dp_event(accountant)
+    for loss in found.losses:
+        accountant.compose(to_dp_event(loss, accountant))
+    (noise,) = found.losses
+    assert noise.to_epsilon(1e-3) <= accountant.get_epsilon(1e-3)
 
 
 def test_trap_replace_special_understates_randomised_response():

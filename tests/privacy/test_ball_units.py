@@ -107,7 +107,19 @@ def test_plans_are_told_in_the_unit():
     assert (found.low, found.high) == (bare.low, bare.high)
     assert f"{found.high / KM:.4g} km" in found.report()
     assert json.loads(found.to_json())["unit"]["name"] == "km"
-    assert cdp.plan("frechet_mean", EARTH, cdp.GDP(1.0), error=5 * EARTH.unit.length).n > 1
+    km = EARTH.unit.length
+    for statistic, power in (("frechet_mean", 1), ("frechet_variance", 2)):
+        wished = cdp.plan(statistic, EARTH, cdp.GDP(1.0), error=5.0)  # km, km^2
+        assert wished.high <= 5 * km**power
+        assert wished.n == cdp.plan(statistic, plain(EARTH), cdp.GDP(1.0), error=5 * km**power).n
+    guess = cdp.plan("confidence_region", EARTH, cdp.GDP(1.0), n=400, spread=300)
+    assert "distance 300 km from" in guess.report()
+    assert (
+        guess.high
+        == cdp.plan("confidence_region", plain(EARTH), cdp.GDP(1.0), n=400, spread=300 * km).high
+    )
+    with pytest.raises(ValueError, match=r"down to 1e-30 km"):
+        cdp.plan("frechet_mean", EARTH, cdp.GDP(1.0), error=1e-30)
     spread = cdp.plan("frechet_variance", EARTH, cdp.GDP(1.0), n=400)
     assert f"{spread.high / KM**2:.4g} km^2" in repr(spread)
     assert "units of the metric" not in " ".join(spread.report().split())

@@ -15,6 +15,7 @@ import pytest
 
 import curvedp as cdp
 from curvedp.conformal import ConformalLaplace
+from curvedp.manifolds.spaces import SPACES
 from curvedp.mechanisms import MECHANISMS, RankExponential
 from guarantee_table import BOTH, COLUMNS, GAUSSIAN, NONE, PLACES, PURE, ROOT, ROWS, rewritten
 
@@ -143,9 +144,8 @@ def test_every_row_has_proof_pages_that_are_no_stubs(row):
 
 def test_every_proof_page_is_used():
     pages = {page.stem for page in (ROOT / "docs" / "proofs").glob("*.md")}
-    spaces = {"coverings", "correlation", "grassmann", "hermitian-matrices", "products"} | {
-        "special-orthogonal"
-    }
+    texts = "".join(space.__doc__ or "" for space in SPACES)
+    spaces = {"correlation", "products", *re.findall(r"docs/proofs/(\S+?)\.md", texts)}
     shared = {"certified-logarithms", "conversions", "count-resize", "coverage", "exact-draws"}
     shared |= spaces
     assert pages - {"index"} == {page for row in ROWS for page in row.proofs} | shared

@@ -208,7 +208,7 @@ def test_the_report_says_what_the_figures_are():
         ({"n": None, "error": -1.0}, ValueError, "error must be"),
         ({"n": None, "error": 1e-30}, ValueError, "no number of records"),
         ({"spread": 0.0}, ValueError, "spread must be"),
-        ({"ball": "sphere:2"}, TypeError, "ball must be a Ball"),
+        ({"ball": 1.5}, TypeError, "ball must be a Ball"),
         ({"guarantee": 1.0}, TypeError, "guarantee must be"),
         ({"statistic": "confidence_region", "n": 3}, ValueError, "n must be"),
         (

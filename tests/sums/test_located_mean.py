@@ -194,6 +194,23 @@ def test_a_public_clip_level_is_used() -> None:
     assert with_clip.clip_level == 0.7
 
 
+def test_the_share_within_the_clip_level_is_told_with_its_deviation() -> None:
+    """It is the coverage of a mean without a ball, and costs nothing."""
+    records, _ = _records("sphere:2", 4000)
+    sphere, clip = as_manifold("sphere:2"), np.pi * 2.0 ** (-11 / 4)
+    errors = []
+    for guarantee in (cdp.GDP(4.0), cdp.GDP(4.0, neighbours="add-remove")):
+        found = cdp.release(cdp.LocatedMean(clip=clip), records, sphere, guarantee)
+        inside = float(np.mean(sphere.dist(found.value, records) <= clip))
+        assert 0.3 < inside < 0.9
+        assert abs(found.within - inside) < 10.0 * found.within_error + 0.01  # of a near point
+        assert f"(standard deviation {100.0 * found.within_error:.2g} %)" in found.report()
+        errors.append(found.within_error)
+    assert 0.0 < errors[1] < errors[0] < 0.01
+    with pytest.raises(ValueError, match="those within its clip level: leave coverage out"):
+        cdp.frechet_mean(records, sphere, cdp.GDP(1.0), coverage=True)
+
+
 def test_the_command_line_needs_no_ball(tmp_path: Path) -> None:
     records, _ = _records("sphere:2", 500)
     path = tmp_path / "directions.npy"

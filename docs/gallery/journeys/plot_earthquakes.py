@@ -30,20 +30,18 @@ print(len(places), "places")
 # 2. A ball about the map
 # -----------------------
 # The corners of the map are public. Two columns are read as longitude and latitude in degrees, and
-# become points of a sphere. Distances are in radians: 6371 km each.
+# become points of a sphere. A ball that is stated in km is told in km, as is all that comes of it.
 
-KM = 6371.0
-corners = [(-125, 32), (-125, 42), (-114, 42), (-114, 32)]
-ball = cdp.Ball.covering("sphere:2", corners)
-print(f"radius {KM * ball.radius:.0f} km")
+corners = np.array([(-125, 32), (-125, 42), (-114, 42), (-114, 32)])
+ball = cdp.Ball.from_units("earth", "km", center=[-119.5, 37.1], radius=760)
+print(ball.contains(corners))
 
 # %%
 # 3. What it will cost
 # --------------------
 
 guarantee = cdp.GDP(mu=0.5)
-expected = cdp.expected_error(ball, n=len(places), guarantee=guarantee)
-print(f"mean: an error of {KM * expected:.1f} km to expect")
+print(cdp.plan("frechet_mean", ball, guarantee, n=len(places)).report())
 print(cdp.plan("confidence_region", ball, guarantee, n=len(places)).report())
 
 # %%
@@ -95,7 +93,7 @@ lon, lat = lonlat(exact)
 right.set(xlim=(lon - 0.6, lon + 0.6), ylim=(lat - 0.5, lat + 0.5), title="Enlarged")
 figure.legend(*left.get_legend_handles_labels(), loc="outside right upper", fontsize=8)
 distance = float(ball.manifold.dist(mean.value, exact))
-print(f"error {KM * distance:.1f} km")
+print(f"error {distance / ball.unit.length:.1f} km")
 
 # %%
 # The region is wider than the error of the release: it also counts that another week would have

@@ -1,4 +1,4 @@
-"""Directions, times of day and axes in the plane: the mean direction and what goes with it.
+"""Directions, times of day and axes: the mean direction or axis and what goes with it.
 
     records -> unit vectors x -> confidence region of E x on the unit ball of R^p (private)
             -> direction, length and certainty of E x (post-processing)
@@ -8,16 +8,19 @@ Formulas are those of Mardia and Jupp, Directional Statistics (2000); noise and 
 covariance enter through the region. docs/directions.md.
 """
 
+from curvedp.directions.axis import MeanAxis
 from curvedp.directions.comparison import DirectionComparison, compare_directions
 from curvedp.directions.mean import MeanDirection
 from curvedp.directions.reading import as_radians
-from curvedp.directions.release import mean_direction
+from curvedp.directions.release import mean_axis, mean_direction
 
 __all__ = [
     "DirectionComparison",
+    "MeanAxis",
     "MeanDirection",
     "as_radians",
     "compare_directions",
+    "mean_axis",
     "mean_direction",
 ]
 

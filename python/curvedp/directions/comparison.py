@@ -77,14 +77,14 @@ def compare_directions(
     >>> import numpy as np, curvedp as cdp
     >>> hours = np.random.default_rng(0).normal([[8.0], [17.0]], 2.0, (2, 1000))
     >>> means = [
-    ...     cdp.directions.mean_direction(own, "torus:1", cdp.GDP(mu=1.0), angles="hours")
+    ...     cdp.directions.mean_direction(own, "torus:1", cdp.GDP(mu=1.0), angle_units="hours")
     ...     for own in hours
     ... ]
     >>> cdp.directions.compare_directions(*means).rejects
     True
     """
     alpha = as_probability(level, "level")
-    if (a.manifold, a.angles) != (b.manifold, b.angles):
+    if (a.manifold, a.angle_units) != (b.manifold, b.angle_units):
         raise ValueError("compare mean directions of one manifold, in one unit of angles")
     starts = [own.resultant / np.linalg.norm(own.resultant) for own in (a, b)]
 
@@ -102,5 +102,5 @@ def compare_directions(
     p_value = float(hotelling_tail(np.asarray(statistic), dim, dof))
     p_value = max(p_value, a.zero_p_value, b.zero_p_value)
     angle = 2 * math.asin(min(1.0, 0.5 * float(np.linalg.norm(starts[0] - starts[1]))))
-    angle = in_units(angle, a.manifold, a.angles)
+    angle = in_units(angle, a.manifold, a.angle_units)
     return DirectionComparison(angle, statistic, p_value, alpha, p_value < alpha)

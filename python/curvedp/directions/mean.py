@@ -27,12 +27,11 @@ from curvedp.directions.reading import (
     unit_of,
     unit_vectors,
 )
+from curvedp.directions.uniformity import p_value_of_uniformity, told_p_value
 from curvedp.manifolds import Manifold, Projective, Sphere, Torus
-from curvedp.privacy import Guarantee, Release
+from curvedp.privacy import Guarantee
 from curvedp.privacy.of_parts import report_of_parts
 from curvedp.privacy.wording import NOT_PRIVATE, unproved_text
-from curvedp.statistics.frechet_mean import Mean
-from curvedp.statistics.null_law import LEAST_P
 from curvedp.statistics.quantiles import hotelling_quantile, hotelling_tail
 from curvedp.statistics.region import ConfidenceRegion
 
@@ -50,7 +49,7 @@ class MeanDirection:
         Of E x, on the unit ball of R^p, from one release of records.
     manifold : str
         ``"torus:1"`` for angles, ``"sphere:d"`` for unit vectors, ``"projective:1"`` for axes.
-    angles : {"radians", "degrees", "hours"}
+    angle_units : {"radians", "degrees", "hours"}
         Of angles: of `mean_direction`, `half_angle` and `circular_std`.
 
     Raises
@@ -62,20 +61,20 @@ class MeanDirection:
     --------
     >>> import numpy as np, curvedp as cdp
     >>> hours = np.random.default_rng(0).normal(23.5, 1.5, 2000) % 24  # about midnight
-    >>> mean = cdp.directions.mean_direction(hours, "torus:1", cdp.GDP(mu=1.0), angles="hours")
+    >>> mean = cdp.directions.mean_direction(hours, "torus:1", cdp.GDP(mu=1.0), angle_units="hours")
     >>> abs((mean.mean_direction - 23.5 + 12) % 24 - 12) < 0.2, mean.half_angle < 0.3
     (True, True)
     """
 
     region: ConfidenceRegion
     manifold: str
-    angles: Angles = "radians"
+    angle_units: Angles = "radians"
 
     def __post_init__(self) -> None:
         if not isinstance(self.region, ConfidenceRegion):
             raise TypeError("region must be a ConfidenceRegion")
         space = space_of(self.manifold)
-        unit_of(self.angles)
+        unit_of(self.angle_units)
         if self.region.manifold != f"euclidean:{size_of(space)}":
             raise ValueError(f"the region is on {self.region.manifold}, not that of {space.spec}")
         object.__setattr__(self, "manifold", space.spec)
@@ -94,11 +93,6 @@ class MeanDirection:
         return self.region.estimate
 
     @property
-    def _mean(self) -> Release | None:
-        """The release of r among the region's parts."""
-        return next((p for p in self.region.parts if p.statistic == Mean.title), None)
-
-    @property
     def mean_direction(self) -> float | FloatArray:
         """Direction of r: an angle from 0 on, or a point of the sphere, shape (d + 1,).
 
@@ -110,7 +104,7 @@ class MeanDirection:
 
     def _angle(self, vector: FloatArray) -> float:
         whole, angle = (
-            in_units(own, self.manifold, self.angles)
+            in_units(own, self.manifold, self.angle_units)
             for own in (2 * math.pi, math.atan2(vector[1], vector[0]))
         )
         return angle % whole % whole  # a tiny negative one rounds to a whole turn
@@ -134,14 +128,14 @@ class MeanDirection:
 
     @property
     def circular_std(self) -> float:
-        """sqrt(-2 ln rho), for axes half of it, in `angles`; infinite for rho = 0.
+        """sqrt(-2 ln rho), for axes half of it, in `angle_units`; infinite for rho = 0.
 
         Of angles and axes alone; Mardia and Jupp, equation 2.3.11.
         """
         self._needs_plane("circular_std")
         rho = self.mean_resultant_length
         spread = math.sqrt(-2.0 * math.log(rho)) if rho > 0 else math.inf
-        return in_units(spread, self.manifold, self.angles)
+        return in_units(spread, self.manifold, self.angle_units)
 
     @property
     def concentration(self) -> float:
@@ -166,11 +160,7 @@ class MeanDirection:
         ValueError
             Without the released mean among the region's parts.
         """
-        if (mean := self._mean) is None:
-            raise ValueError("the test needs the release of the mean vector in region.parts")
-        p = len(self.resultant)
-        variance = mean.records_per_unit / (mean.n * p) + mean.scale**2
-        return float(scipy.special.chdtrc(p, float(self.resultant @ self.resultant) / variance))
+        return p_value_of_uniformity(self.region)
 
     @functools.cached_property
     def _precision(self) -> FloatArray:
@@ -213,7 +203,8 @@ class MeanDirection:
 
         The first where 0 lies in the region of that level, the second where {t v : t >= 0} is near
         enough to r (Fieller 1954). It holds the mean direction of the population with at least the
-        probability `region.level` for large n, however near rho is to 0: docs/directions.md.
+        probability `region.level` for large n, however near rho is to 0
+        (docs/measured/directions.md).
 
         Parameters
         ----------
@@ -252,7 +243,7 @@ class MeanDirection:
         is_axes = isinstance(self._space, Projective)
         if isinstance(self._space, Torus) or (is_axes and np.ndim(directions) < 2):
             turns = 2.0 if is_axes else 1.0
-            return of_angles(as_radians(directions, self.angles) * turns)
+            return of_angles(as_radians(directions, self.angle_units) * turns)
         return unit_vectors(self._space, self._space.as_points(directions))
 
     @functools.cached_property
@@ -289,15 +280,15 @@ class MeanDirection:
     def half_angle(self) -> float:
         """Largest angle between the mean direction and one of the confidence set.
 
-        In `angles` for angles and axes, in radians on spheres; half a turn (a quarter for axes) if
-        the set is everything. Up to the 2-sphere.
+        In `angle_units` for angles and axes, in radians on spheres; half a turn (a quarter for
+        axes) if the set is everything. Up to the 2-sphere.
         """
         reach = math.pi
         if self.rim is not None:
             center = self.resultant / np.linalg.norm(self.resultant)
             off = np.linalg.norm(self.rim - center, axis=1).max()
             reach = 2 * math.asin(min(1.0, 0.5 * float(off)))
-        return in_units(reach, self.manifold, self.angles)
+        return in_units(reach, self.manifold, self.angle_units)
 
     @property
     def interval(self) -> tuple[float, float] | None:
@@ -331,17 +322,16 @@ class MeanDirection:
         level, rho = f"{100 * self.region.level:g} %", self.mean_resultant_length
         facts = [("mean direction", self._direction_text())]
         if len(self.resultant) <= 3:
-            unit = "radians" if isinstance(self._space, Sphere) else self.angles
+            reach, unit, also = self.half_angle, self.angle_units, ""
+            if isinstance(self._space, Sphere):
+                unit, also = "radians", f" ({math.degrees(reach):.3g} degrees)"
             known = self.rim is not None
-            within = f"within {self.half_angle:.4g} {unit} of it" if known else "any direction"
+            within = f"within {reach:.4g} {unit}{also} of it" if known else "any direction"
             facts.append((f"{level} confidence set", within))
         error = self.mean_resultant_length_error
         facts.append(("mean resultant length", f"{rho:.4g}, standard error {error:.2g}"))
         facts.append(("concentration", f"{self.concentration:.4g}, if the law is von Mises-Fisher"))
-        if self._mean is not None:
-            p_value = self.uniformity_p_value
-            told = f"p = {p_value:.3g}" if p_value > LEAST_P else f"p < {LEAST_P:g}"
-            facts.append(("no direction is preferred", f"{told} (Rayleigh)"))
+        facts += told_p_value(self.region, "that none is preferred", "Rayleigh")
         if self._may_be_none:
             facts.append(
                 (
@@ -359,7 +349,7 @@ class MeanDirection:
     def _direction_text(self) -> str:
         found = self.mean_direction
         if isinstance(found, float):
-            return f"{found:.5g} {self.angles}"
+            return f"{found:.5g} {self.angle_units}"
         text = np.array2string(found, precision=5)
         if isinstance(self._space, Sphere) and self._space.dim == 2:
             lon, lat = self._space.to_lonlat(found)

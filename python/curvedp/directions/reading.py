@@ -45,24 +45,23 @@ def as_radians(angles: ArrayLike, unit: Angles) -> FloatArray:
 
 def unit_of(unit: str) -> float:
     if unit not in UNITS_OF_ANGLES:
-        raise ValueError(f"angles must be one of {list(UNITS_OF_ANGLES)}, got {unit!r}")
+        raise ValueError(f"angle_units must be one of {list(UNITS_OF_ANGLES)}, got {unit!r}")
     return UNITS_OF_ANGLES[unit]
 
 
-def in_units(radians: float, manifold: str, angles: str) -> float:
+def in_units(radians: float, manifold: str, angle_units: str) -> float:
     """An angle of the embedded circle, in the unit of the records; on spheres in radians."""
     if manifold.startswith("sphere"):
         return radians
-    return radians / unit_of(angles) / (2.0 if manifold.startswith("projective") else 1.0)
+    return radians / unit_of(angle_units) / (2.0 if manifold.startswith("projective") else 1.0)
 
 
 def space_of(manifold: Manifold | str) -> Manifold:
     space = as_manifold(manifold)
     if isinstance(space, Sphere) or (isinstance(space, Torus | Projective) and space.dim == 1):
         return space
-    way = "frechet_mean(records, manifold, guarantee)"
-    if isinstance(space, Projective):
-        way = f"found = {way} and, if found.found, confidence_region(records, found.ball, ...)"
+    is_axes = isinstance(space, Projective)
+    way = "directions.mean_axis" if is_axes else "frechet_mean(records, manifold, guarantee)"
     raise ValueError(
         f"directions are on spheres, torus:1 and projective:1, not on {space.spec}: use {way}"
     )
@@ -73,9 +72,11 @@ def size_of(space: Manifold) -> int:
     return space.dim + 1
 
 
-def read_directions(space: Manifold, records: ArrayLike, angles: Angles, least: int) -> FloatArray:
+def read_directions(
+    space: Manifold, records: ArrayLike, angle_units: Angles, least: int
+) -> FloatArray:
     """Unit vectors, shape (n, p), of records of any values; NaN for what is no direction."""
-    unit = unit_of(angles)
+    unit = unit_of(angle_units)
     if not isinstance(space, Sphere):
         given = as_float_array(records, "records")
         if given.ndim == 1 or isinstance(space, Torus):

@@ -1,25 +1,27 @@
-"""Release of the mean direction of directions, times of day or axes of the plane."""
+"""Release of the mean direction of directions and times of day, and of the mean axis of axes."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from types import MappingProxyType
-from typing import Unpack, cast, overload
+from typing import Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp._guard import quiet
+from curvedp._hints import hinting
+from curvedp._validation import FloatArray
+from curvedp.directions.axis import MeanAxis, axis_vectors
 from curvedp.directions.mean import MeanDirection
 from curvedp.directions.reading import (
     Angles,
     read_directions,
-    size_of,
     space_of,
 )
 from curvedp.domain import Ball
-from curvedp.manifolds import Euclidean, Manifold
-from curvedp.privacy import Guarantee
+from curvedp.manifolds import Euclidean, Manifold, Projective, as_manifold
+from curvedp.privacy import Guarantee, PureDP
 from curvedp.privacy.base import adds_or_removes
 from curvedp.statistics.call import CallOptions
 from curvedp.statistics.confidence_region import confidence_region
@@ -35,7 +37,7 @@ def mean_direction(
     guarantee: Guarantee,
     *,
     groups: None = None,
-    angles: Angles = "radians",
+    angle_units: Angles = "radians",
     level: float = 0.95,
     **call: Unpack[CallOptions],
 ) -> MeanDirection: ...
@@ -46,18 +48,19 @@ def mean_direction(
     guarantee: Guarantee,
     *,
     groups: GroupsLike,
-    angles: Angles = "radians",
+    angle_units: Angles = "radians",
     level: float = 0.95,
     **call: Unpack[CallOptions],
 ) -> Mapping[Hashable, MeanDirection]: ...
 @quiet
+@hinting
 def mean_direction(
     records: ArrayLike,
     manifold: Manifold | str,
     guarantee: Guarantee,
     *,
     groups: GroupsLike = None,
-    angles: Angles = "radians",
+    angle_units: Angles = "radians",
     level: float = 0.95,
     **call: Unpack[CallOptions],
 ) -> MeanDirection | Mapping[Hashable, MeanDirection]:
@@ -80,7 +83,7 @@ def mean_direction(
         Of the release (of each group).
     groups : array-like, optional
         As in `frechet_mean`.
-    angles : {"radians", "degrees", "hours"}
+    angle_units : {"radians", "degrees", "hours"}
         Of angles given as such.
     level : float
         Of the confidence set.
@@ -109,13 +112,118 @@ def mean_direction(
         raise ValueError(
             "mean_direction reads its records outside of a steady time: leave out timing"
         )
-    least = 0 if adds_or_removes(guarantee) else 1
-    vectors = read_directions(space, records, angles, least)
-    ball = Ball(Euclidean(size_of(space)), np.zeros(size_of(space)), 1.0)
-    if groups is None:
-        region = confidence_region(vectors, ball, guarantee, level=level, **call)
-        return MeanDirection(region, space.spec, angles)
-    regions = confidence_region(vectors, ball, guarantee, groups=groups, level=level, **call)
-    named = cast(Releases[ConfidenceRegion], regions)
-    found = {label: MeanDirection(own, space.spec, angles) for label, own in named.items()}
+    _check(guarantee, "mean_direction", call)
+    vectors = read_directions(space, records, angle_units, _least(guarantee))
+    regions = _regions(vectors, guarantee, groups, level, call)
+    if isinstance(regions, ConfidenceRegion):
+        return MeanDirection(regions, space.spec, angle_units)
+    found = {label: MeanDirection(own, space.spec, angle_units) for label, own in regions.items()}
     return MappingProxyType(found)
+
+
+@overload
+def mean_axis(
+    records: ArrayLike,
+    manifold: Manifold | str,
+    guarantee: Guarantee,
+    *,
+    groups: None = None,
+    level: float = 0.95,
+    **call: Unpack[CallOptions],
+) -> MeanAxis: ...
+@overload
+def mean_axis(
+    records: ArrayLike,
+    manifold: Manifold | str,
+    guarantee: Guarantee,
+    *,
+    groups: GroupsLike,
+    level: float = 0.95,
+    **call: Unpack[CallOptions],
+) -> Mapping[Hashable, MeanAxis]: ...
+@quiet
+@hinting
+def mean_axis(
+    records: ArrayLike,
+    manifold: Manifold | str,
+    guarantee: Guarantee,
+    *,
+    groups: GroupsLike = None,
+    level: float = 0.95,
+    **call: Unpack[CallOptions],
+) -> MeanAxis | Mapping[Hashable, MeanAxis]:
+    """Release the mean axis of axes in space, directions up to sign, with its certainty.
+
+    E x x' of unit vectors x, with the `confidence_region` of its entries on the unit ball of R^q, q
+    = p (p + 1)/2 - 1, which holds all of them: no ball is to be chosen, and axes may lie all round.
+    The mean axis is the first eigenvector: the axis with the largest mean squared cosine to the
+    records. Axes of the plane have `mean_direction` on ``"projective:1"``.
+
+    Parameters
+    ----------
+    records : array-like
+        Vectors, shape (n, d + 1), of any length and either sign, or for d = 2 longitude and
+        latitude in degrees. No value raises: one that is no axis counts as one without a direction.
+    manifold : Manifold or str
+        ``"projective:d"``, d >= 2.
+    guarantee : GDP, ZCDP or ApproxDP
+        Of the release (of each group).
+    groups : array-like, optional
+        As in `frechet_mean`.
+    level : float
+        Of the confidence set.
+    units, records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, coverage
+        As in `frechet_mean`.
+
+    Returns
+    -------
+    MeanAxis, or a mapping of groups' labels to them, without groups that were skipped
+
+    Raises
+    ------
+    BudgetError, ExistenceError, ValueError, TypeError
+        As in `confidence_region`.
+
+    Examples
+    --------
+    >>> import numpy as np, curvedp as cdp
+    >>> rng = np.random.default_rng(0)
+    >>> poles = rng.choice([-1, 1], (3000, 1)) * (rng.standard_normal((3000, 3)) + [0, 0, 3.0])
+    >>> mean = mean_axis(poles, "projective:2", cdp.GDP(mu=1.0))
+    >>> bool(mean.contains([0.0, 0.0, -1.0])), mean.uniformity_p_value < 1e-6
+    (True, True)
+    """
+    space = as_manifold(manifold)
+    if not isinstance(space, Projective) or space.dim < 2:
+        raise ValueError(
+            f"axes in space are on projective:d, d >= 2, not on {space.spec}: use mean_direction"
+        )
+    _check(guarantee, "mean_axis", call)
+    points = space.as_points(space.read_records(records, least=_least(guarantee)))
+    regions = _regions(axis_vectors(points), guarantee, groups, level, call)
+    if isinstance(regions, ConfidenceRegion):
+        return MeanAxis(regions, space.spec)
+    return MappingProxyType({label: MeanAxis(own, space.spec) for label, own in regions.items()})
+
+
+def _check(guarantee: Guarantee, name: str, call: CallOptions) -> None:
+    if isinstance(guarantee, PureDP):
+        raise TypeError(f"{name} needs Gaussian noise: ask for GDP, ZCDP or ApproxDP")
+    if call.get("timing", "prompt") != "prompt":
+        raise ValueError(f"{name} reads its records outside of a steady time: leave out timing")
+
+
+def _least(guarantee: Guarantee) -> int:
+    return 0 if adds_or_removes(guarantee) else 1
+
+
+def _regions(
+    vectors: FloatArray, guarantee: Guarantee, groups: GroupsLike, level: float, call: CallOptions
+) -> ConfidenceRegion | Releases[ConfidenceRegion]:
+    """Of the mean of unit vectors, on the unit ball."""
+    size = vectors.shape[1]
+    ball = Ball(Euclidean(size), np.zeros(size), 1.0)
+    found: ConfidenceRegion | Releases[ConfidenceRegion] = confidence_region(
+        vectors, ball, guarantee, groups=groups, level=level, **call
+    )
+    return found

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from curvedp._guard import quiet
 from curvedp._labels import as_labels, ordered_codes
-from curvedp._validation import FloatArray, as_choice, as_count
+from curvedp._validation import FloatArray, as_choice, as_count, as_numbers
 from curvedp.learning._sklearn import check_is_fitted
 from curvedp.learning.estimator import Transformer, all_or_nothing
 from curvedp.privacy import PureDP, Release
@@ -152,7 +152,7 @@ class TangentPCA(Transformer):
         if self.mechanism is not None:
             return as_choice(self.mechanism, _MECHANISMS, "mechanism") == "exponential"
         if self.weights is not None:
-            return len(self.weights) == 3
+            return len(as_numbers(self.weights, "weights")) == 3
         dim = self._manifold.dim
         if not isinstance(self.guarantee, PureDP) or dim < 2:
             return False

@@ -1,43 +1,13 @@
 """Manifolds: batched geometry under one set of names."""
 
+from curvedp.manifolds import spaces
 from curvedp.manifolds.base import Manifold
 from curvedp.manifolds.convert import as_manifold
 from curvedp.manifolds.product import Product, RigidMotions
-from curvedp.manifolds.spaces import (
-    HPD,
-    SPD,
-    Correlation,
-    Euclidean,
-    Grassmann,
-    Hyperboloid,
-    KendallPlanar,
-    Projective,
-    Rotations,
-    SpecialOrthogonal,
-    Sphere,
-    Torus,
-    Unitary,
-)
+from curvedp.manifolds.spaces import *  # noqa: F403
 
-__all__ = [
-    "HPD",
-    "SPD",
-    "Correlation",
-    "Euclidean",
-    "Grassmann",
-    "Hyperboloid",
-    "KendallPlanar",
-    "Manifold",
-    "Product",
-    "Projective",
-    "RigidMotions",
-    "Rotations",
-    "SpecialOrthogonal",
-    "Sphere",
-    "Torus",
-    "Unitary",
-    "as_manifold",
-]
+__all__ = ["Manifold", "Product", "RigidMotions", "as_manifold"]
+__all__ += spaces.__all__
 
 
 def __dir__() -> list[str]:

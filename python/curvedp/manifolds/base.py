@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
@@ -13,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
 from curvedp._validation import FloatArray, as_array, as_count, as_float_array, as_points, of_cell
-from curvedp.manifolds.reading import PLAIN, Reading, Written
+from curvedp.manifolds.reading import PLAIN, Reading, Written, columns_of_points
 
 Seed = np.random.Generator | int | None
 
@@ -29,7 +28,7 @@ class Equation(NamedTuple):
     first: int = 1
 
 
-class Manifold(ABC):
+class Manifold:
     """A Riemannian manifold with closed-form geodesics.
 
     Points and tangent vectors are arrays of shape ``(..., *point_shape)``; leading axes broadcast
@@ -37,6 +36,8 @@ class Manifold(ABC):
     the metric.
     """
 
+    #: What its points are called together.
+    _title: ClassVar[str]
     #: Names in a text, in lower case, with the keywords that each means.
     _names: ClassVar[dict[str, dict[str, Any]]]
     #: Keyword of the third part of a text.
@@ -47,6 +48,8 @@ class Manifold(ABC):
     _origin_name: ClassVar[str | None] = None
     #: What the shorter form of a point is.
     _short_form: ClassVar[str] = ""
+    #: Whether projections of normal numbers are uniform on it.
+    _is_compact: ClassVar[bool] = False
 
     #: Compiled maps of the space.
     kernels: _core.Manifold
@@ -57,18 +60,20 @@ class Manifold(ABC):
     ) -> None:
         self.kernels = _core.Manifold(kind, size, parameter)
         self.point_shape = point_shape
+        self._size = size
 
     # ------------------------------------------------------------------ what it is
 
     @property
-    @abstractmethod
     def spec(self) -> str:
         """Text that names the manifold, e.g. ``"sphere:2"``; `as_manifold` reads it."""
+        return f"{next(iter(self._names))}:{self._size}"
 
     @property
-    @abstractmethod
     def origin(self) -> FloatArray:
-        """The customary reference point, shape point_shape."""
+        """The customary reference point, shape point_shape: the identity matrix, or 0."""
+        shape = self.point_shape
+        return np.eye(shape[0], shape[1]) if len(shape) > 1 else np.zeros(shape)
 
     @property
     def rank(self) -> int:
@@ -205,8 +210,8 @@ class Manifold(ABC):
     def random_point(self, n_samples: int = 1, *, rng: Seed = None) -> FloatArray:
         """Random points, for tests and examples.
 
-        Uniform on spheres, shapes, axes, tori, subspaces, SO(n) and U(n); elsewhere the exponential
-        of a standard normal tangent vector at the origin.
+        Uniform on compact spaces, but for rotations of space; elsewhere the exponential of a
+        standard normal tangent vector at the origin.
 
         Parameters
         ----------
@@ -223,6 +228,8 @@ class Manifold(ABC):
         return points[0] if count == 1 else points
 
     def _random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
+        if self._is_compact:
+            return self.project(rng.standard_normal((count, *self.point_shape)))
         coords = rng.standard_normal((count, self.dim))
         return self.exp(self.coords_to_tangent(coords, self.origin), self.origin)
 
@@ -343,7 +350,8 @@ class Manifold(ABC):
             points = self._complete(array.reshape(len(array), -1))
             assert points is not None
             array = points.reshape(len(points), *self.point_shape)
-        array = self._whole(array, name, is_n_public=least > 0)
+        columns = [str(own) for own in getattr(value, "columns", ())]
+        array = self._whole(array, name, is_n_public=least > 0, columns=columns)
         if array.ndim != len(self.point_shape) + 1:
             wanted, got = _shape(("n", *self.point_shape)), _shape(array.shape, least > 0)
             further = "; of a volume take the points of a public mask: as_points(volume, mask=mask)"
@@ -353,7 +361,9 @@ class Manifold(ABC):
             raise ValueError(f"{name} is empty: a data set needs at least one record")
         return array
 
-    def _whole(self, value: Any, name: str, *, is_n_public: bool = True) -> FloatArray:
+    def _whole(
+        self, value: Any, name: str, *, is_n_public: bool = True, columns: Sequence[str] = ()
+    ) -> FloatArray:
         """Records of any form in that of points, shape (..., *point_shape); values stay theirs."""
         array = self._numbers(value, name)
         size = len(self.point_shape)
@@ -365,6 +375,8 @@ class Manifold(ABC):
         if rows is None:
             wanted, got = _shape(("...", *self.point_shape)), _shape(array.shape, is_n_public)
             entries = f"; {self._expected_entries}" if self.kernels.short_size else ""
+            if chosen := columns_of_points(columns, self.written):
+                entries = f": take those of points, table[{chosen}]"
             raise ValueError(f"{name} must have shape {wanted}, got {got}{entries}")
         return rows.reshape(*lead, *self.point_shape)
 
@@ -725,7 +737,8 @@ class Manifold(ABC):
         return points.shape[: points.ndim - len(self.point_shape)]
 
     def _broadcast(self, *arrays: FloatArray) -> tuple[int, ...]:
-        return np.broadcast_shapes(*(self._lead(array) for array in arrays))
+        leads = {self._lead(array) for array in arrays}
+        return leads.pop() if len(leads) == 1 else np.broadcast_shapes(*leads)
 
     def _flat(self, points: FloatArray) -> FloatArray:
         return points.reshape(-1, self.point_size)

@@ -253,6 +253,15 @@ class Reading:
 PLAIN = Reading()
 
 
+def columns_of_points(names: Sequence[str], space: Written) -> list[str]:
+    """Of more columns those whose names say that they are a point's; none if they do not."""
+    for known in _readings(space).values():
+        found = [[name for name in names if _without_unit(name) in own] for own in known]
+        if all(len(one) == 1 for one in found):
+            return [name for (name,) in found]
+    return []
+
+
 def _default_unit(space: Written, width: int) -> str | None:
     """The unit in which so many numbers of a record are angles; None if they are none."""
     if space.kind == "angles" and width in (1, space.size):

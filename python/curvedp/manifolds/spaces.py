@@ -14,6 +14,22 @@ from curvedp._validation import FloatArray, as_choice, as_count, as_negative, as
 from curvedp.manifolds.base import Equation, Manifold
 from curvedp.manifolds.reading import PLAIN, Reading, Written
 
+__all__ = [
+    "HPD",
+    "SPD",
+    "Correlation",
+    "Euclidean",
+    "Grassmann",
+    "Hyperboloid",
+    "KendallPlanar",
+    "Projective",
+    "Rotations",
+    "SpecialOrthogonal",
+    "Sphere",
+    "Torus",
+    "Unitary",
+]
+
 #: Largest dimension or number of landmarks.
 MAX_SIZE = 1_000_000
 #: Largest dimension of the space around subspaces.
@@ -23,6 +39,7 @@ MOST_TURNED = 33
 #: Largest order of unitary matrices, for the same reason.
 MOST_UNITARY = 16
 SPD_METRICS = ("affine-invariant", "log-euclidean", "log-cholesky")
+_PYRIEMANN = dict(zip(("riemann", "logeuclid", "logchol"), SPD_METRICS, strict=True))
 
 #: Centres on hyperbolic space are served up to this distance from its origin, in units of
 #: 1/sqrt(-curvature).
@@ -50,6 +67,7 @@ class Euclidean(Manifold):
     1.7321
     """
 
+    _title = "Euclidean space"
     _names: ClassVar[dict[str, dict[str, Any]]] = {"euclidean": {}}
     _origin_name = "origin"
 
@@ -60,15 +78,6 @@ class Euclidean(Manifold):
     @property
     def rank(self) -> int:
         return self.dim
-
-    @property
-    def spec(self) -> str:
-        return f"euclidean:{self.dim}"
-
-    @property
-    def origin(self) -> FloatArray:
-        """The point 0."""
-        return np.zeros(self.dim)
 
 
 class _LonLat(Manifold):
@@ -127,7 +136,9 @@ class Sphere(_LonLat):
     1.5708
     """
 
+    _title = "spheres of any dimension and radius"
     _names: ClassVar[dict[str, dict[str, Any]]] = {"sphere": {}, "hypersphere": {}}
+    _is_compact = True
     _keyword = "radius"
     _extra_rows = 1
     _short_form = "longitude and latitude in degrees"
@@ -151,9 +162,6 @@ class Sphere(_LonLat):
     def _equations(self) -> Sequence[Equation]:
         return [Equation("|value|^2 - R^2", slice(None), True, Fraction(self.radius) ** 2)]
 
-    def _random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
-        return self.project(rng.standard_normal((count, self.dim + 1)))
-
 
 class SPD(Manifold):
     """Symmetric positive definite matrices; points of shape (m, m).
@@ -172,6 +180,7 @@ class SPD(Manifold):
     1.4142
     """
 
+    _title = "symmetric positive definite matrices (affine-invariant, log-Euclidean, log-Cholesky)"
     #: As users of pyRiemann and geomstats write them.
     _names: ClassVar[dict[str, dict[str, Any]]] = {
         "spd": {},
@@ -188,8 +197,8 @@ class SPD(Manifold):
 
     def __init__(self, m: int, *, metric: str = "affine-invariant") -> None:
         self.m = as_count(m, "m", most=1000)
-        self.metric = as_choice(metric, SPD_METRICS, "metric")
-        kind = "spd" if metric == "affine-invariant" else f"spd:{metric}"
+        self.metric = as_choice(_PYRIEMANN.get(str(metric), metric), SPD_METRICS, "metric")
+        kind = "spd" if self.metric == SPD_METRICS[0] else f"spd:{self.metric}"
         super().__init__(kind, self.m, 0.0, (self.m, self.m))
 
     @property
@@ -204,11 +213,6 @@ class SPD(Manifold):
     @property
     def written(self) -> Written:
         return Written(self.spec, "symmetric", self.m)
-
-    @property
-    def origin(self) -> FloatArray:
-        """The identity matrix."""
-        return np.eye(self.m)
 
 
 class _ComplexMatrices(Manifold):
@@ -278,6 +282,7 @@ class HPD(_ComplexMatrices):
     1.0986
     """
 
+    _title = "Hermitian positive definite matrices"
     _names: ClassVar[dict[str, dict[str, Any]]] = {"hpd": {}}
 
     def __init__(self, m: int) -> None:
@@ -287,10 +292,6 @@ class HPD(_ComplexMatrices):
     @property
     def rank(self) -> int:
         return self.m
-
-    @property
-    def spec(self) -> str:
-        return f"hpd:{self.m}"
 
 
 class Correlation(Manifold):
@@ -316,6 +317,7 @@ class Correlation(Manifold):
     0.7768
     """
 
+    _title = "correlation matrices"
     _names: ClassVar[dict[str, dict[str, Any]]] = {"correlation": {}}
     _origin_name = "identity"
     _short_form = "the entries above the diagonal row by row"
@@ -328,18 +330,9 @@ class Correlation(Manifold):
     def rank(self) -> int:
         return self.dim
 
-    @property
-    def spec(self) -> str:
-        return f"correlation:{self.m}"
-
     def _largest_radius(self, center: FloatArray) -> float:
         """Beyond a distance of 16 from the identity doubles do not hold correlation matrices."""
         return max(_FARTHEST_CORRELATIONS - float(self.dist(center, self.origin)), 0.0)
-
-    @property
-    def origin(self) -> FloatArray:
-        """The identity matrix."""
-        return np.eye(self.m)
 
 
 class Hyperboloid(Manifold):
@@ -358,6 +351,7 @@ class Hyperboloid(Manifold):
     1.5
     """
 
+    _title = "hyperbolic space"
     _names: ClassVar[dict[str, dict[str, Any]]] = {"hyperboloid": {}, "hyperbolic": {}}
     _keyword = "curvature"
     _extra_rows = 1
@@ -439,15 +433,13 @@ class KendallPlanar(Manifold):
     True
     """
 
+    _title = "Kendall's planar shapes"
     _names: ClassVar[dict[str, dict[str, Any]]] = {"kendall": {}}
+    _is_compact = True
 
     def __init__(self, k_landmarks: int) -> None:
         self.k_landmarks = as_count(k_landmarks, "k_landmarks", least=3, most=MAX_SIZE)
         super().__init__("kendall", self.k_landmarks, 0.0, (self.k_landmarks, 2))
-
-    @property
-    def spec(self) -> str:
-        return f"kendall:{self.k_landmarks}"
 
     @property
     def origin(self) -> FloatArray:
@@ -459,9 +451,6 @@ class KendallPlanar(Manifold):
         name = "sum of coordinate {} of the landmarks"
         sums = [Equation(name.format(axis), slice(axis, None, 2), False) for axis in range(2)]
         return [_UNIT_LENGTH, *sums]
-
-    def _random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
-        return self.project(rng.standard_normal((count, self.k_landmarks, 2)))
 
     def _numbers(self, value: Any, name: str, reading: Reading = PLAIN) -> FloatArray:
         # only an array may be complex: the dtype of a list depends on its entries
@@ -490,6 +479,7 @@ class Rotations(Manifold):
     1.5708
     """
 
+    _title = "rotations of R³"
     _names: ClassVar[dict[str, dict[str, Any]]] = {"rotations": {}}
     _origin_name = "identity"
     _short_form = "a quaternion, its scalar last"
@@ -499,17 +489,8 @@ class Rotations(Manifold):
         super().__init__("rotations", size, 0.0, (3, 3))
 
     @property
-    def spec(self) -> str:
-        return "rotations:3"
-
-    @property
     def written(self) -> Written:
         return Written(self.spec, "quaternion")
-
-    @property
-    def origin(self) -> FloatArray:
-        """The identity matrix."""
-        return np.eye(3)
 
     def _numbers(self, value: Any, name: str, reading: Reading = PLAIN) -> FloatArray:
         as_quat = getattr(value, "as_quat", None)  # SciPy's Rotation
@@ -544,17 +525,15 @@ class Projective(_LonLat):
     0.6435
     """
 
+    _title = "axes (directions up to sign)"
     _names: ClassVar[dict[str, dict[str, Any]]] = {"projective": {}}
+    _is_compact = True
     _extra_rows = 1
     _short_form = "longitude and latitude in degrees"
 
     def __init__(self, dim: int) -> None:
         size = as_count(dim, "dim", most=MAX_SIZE)
         super().__init__("projective", size, 0.0, (size + 1,))
-
-    @property
-    def spec(self) -> str:
-        return f"projective:{self.dim}"
 
     @property
     def origin(self) -> FloatArray:
@@ -565,9 +544,6 @@ class Projective(_LonLat):
 
     def _equations(self) -> Sequence[Equation]:
         return [_UNIT_LENGTH]
-
-    def _random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
-        return self.project(rng.standard_normal((count, self.dim + 1)))
 
     def _noise_dists(
         self, point: ArrayLike, center: ArrayLike, reach: float
@@ -593,6 +569,7 @@ class Torus(Manifold):
     0.3003
     """
 
+    _title = "angles (tori)"
     _names: ClassVar[dict[str, dict[str, Any]]] = {"torus": {}}
     _origin_name = "origin"
 
@@ -605,21 +582,12 @@ class Torus(Manifold):
         return self.dim
 
     @property
-    def spec(self) -> str:
-        return f"torus:{self.dim}"
-
-    @property
     def _has_hadamard_frame(self) -> bool:
         return True
 
     @property
     def written(self) -> Written:
         return Written(self.spec, "angles", self.dim)
-
-    @property
-    def origin(self) -> FloatArray:
-        """The angles 0."""
-        return np.zeros(self.dim)
 
     def _random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
         return self.project(rng.uniform(-np.pi, np.pi, (count, self.dim)))
@@ -656,7 +624,9 @@ class Grassmann(Manifold):
     0.6435
     """
 
+    _title = "subspaces (Grassmannians)"
     _names: ClassVar[dict[str, dict[str, Any]]] = {"grassmann": {}}
+    _is_compact = True
     _keyword: ClassVar[str | None] = "k"
     _short_form = "its projector"
 
@@ -672,14 +642,6 @@ class Grassmann(Manifold):
     @property
     def spec(self) -> str:
         return f"grassmann:{self.n}:{self.k}"
-
-    @property
-    def origin(self) -> FloatArray:
-        """The span of the first k axes."""
-        return np.eye(self.n, self.k)
-
-    def _random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
-        return self.project(rng.standard_normal((count, self.n, self.k)))
 
     def _numbers(self, value: Any, name: str, reading: Reading = PLAIN) -> FloatArray:
         array = super()._numbers(value, name, reading)
@@ -713,7 +675,9 @@ class SpecialOrthogonal(Manifold):
     True
     """
 
+    _title = "rotations of Rⁿ"
     _names: ClassVar[dict[str, dict[str, Any]]] = {"so": {}}
+    _is_compact = True
     _origin_name = "identity"
 
     def __init__(self, n: int) -> None:
@@ -723,18 +687,6 @@ class SpecialOrthogonal(Manifold):
     @property
     def rank(self) -> int:
         return self.n // 2
-
-    @property
-    def spec(self) -> str:
-        return f"so:{self.n}"
-
-    @property
-    def origin(self) -> FloatArray:
-        """The identity matrix."""
-        return np.eye(self.n)
-
-    def _random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
-        return self.project(rng.standard_normal((count, self.n, self.n)))
 
     def _equations(self) -> Sequence[Equation]:
         return _unit_columns(self.point_shape[1])
@@ -764,7 +716,9 @@ class Unitary(_ComplexMatrices):
     True
     """
 
+    _title = "unitary matrices"
     _names: ClassVar[dict[str, dict[str, Any]]] = {"unitary": {}}
+    _is_compact = True
 
     def __init__(self, n: int) -> None:
         self.n = as_count(n, "n", most=MOST_UNITARY)
@@ -773,13 +727,6 @@ class Unitary(_ComplexMatrices):
     @property
     def rank(self) -> int:
         return self.n
-
-    @property
-    def spec(self) -> str:
-        return f"unitary:{self.n}"
-
-    def _random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
-        return self.project(rng.standard_normal((count, *self.point_shape)))
 
     def _equations(self) -> Sequence[Equation]:
         width = 2 * self.n

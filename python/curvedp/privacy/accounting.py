@@ -16,7 +16,9 @@ covers each:
   counts as 2 mu in `PLDAccountant`: safe in both, it stands for GDP where no accountant is named.
 - REPLACE_SPECIAL understates `RandomizedResponseDpEvent`, and ADD_OR_REMOVE_ONE does not know it.
   `LaplaceDpEvent`, which it knows, understates what mechanisms with a pure guarantee may lose
-  together: PureDP for adding or removing a record has no event, only `compose_mixed`.
+  together: PureDP for adding or removing a record has no event, only `compose_mixed`. It dominates
+  `L2Noise` in every dimension (docs/proofs/l2-mechanism.md), and stands for it in `RdpAccountant`
+  and under ADD_OR_REMOVE_ONE; REPLACE_ONE refuses it, and takes the randomised response.
 - `PLDAccountant.compose(event, count)` ignores the count for `RandomizedResponseDpEvent`: compose
   the event once per release.
 - Its distributions are pessimistic but for the rounding error of Fourier transforms, seen at 2e-15:
@@ -252,7 +254,7 @@ def _on_grid(epsilon: float, interval: float) -> float:
     return rounded if rounded >= epsilon else rounded + interval
 
 
-def to_dp_event(guarantee: Guarantee, accountant: Any = None) -> Any:
+def to_dp_event(guarantee: Guarantee | L2Noise, accountant: Any = None) -> Any:
     """The event that stands for a guarantee in a given accountant of dp_accounting.
 
     The mapping depends on the accountant (see the module's text): name it to have the exact one.
@@ -260,8 +262,9 @@ def to_dp_event(guarantee: Guarantee, accountant: Any = None) -> Any:
 
     Parameters
     ----------
-    guarantee : PureDP, GDP, or ZCDP where the accountant is an `RdpAccountant`
-        PureDP for replacing a record only.
+    guarantee : PureDP, GDP, L2Noise, or ZCDP where the accountant is an `RdpAccountant`
+        PureDP for replacing a record only. Of a release by the l2 mechanism take each of its
+        `losses`: its (epsilon, delta) has no event.
     accountant : dp_accounting.pld.PLDAccountant or dp_accounting.rdp.RdpAccountant, optional
         With the neighbouring relation REPLACE_ONE for "replace", ADD_OR_REMOVE_ONE for
         "add-remove". Without it the event understates the loss in neither of them under that
@@ -272,7 +275,8 @@ def to_dp_event(guarantee: Guarantee, accountant: Any = None) -> Any:
     dp_accounting.DpEvent
         GDP: ``GaussianDpEvent(2 / mu)``, or ``ZCDpEvent(mu^2 / 2)`` for Rényi accounting, or
         ``GaussianDpEvent(1 / mu)`` for an unknown accountant and for adding or removing a record;
-        ZCDP: ``ZCDpEvent(rho)``; PureDP: the randomised response of two buckets that dominates it.
+        ZCDP: ``ZCDpEvent(rho)``; PureDP: the randomised response of two buckets that dominates it;
+        L2Noise: ``LaplaceDpEvent(1 / epsilon)``, or that of PureDP where it is refused.
 
     Raises
     ------
@@ -311,25 +315,31 @@ def to_dp_event(guarantee: Guarantee, accountant: Any = None) -> Any:
             return events.GaussianDpEvent(round_down((2 if by_replacing else 1) / Fraction(mu)))
         case GDP() | ZCDP() if by_divergence:
             return events.ZCDpEvent(guarantee.to_zcdp().rho)
-        case PureDP(epsilon) if by_replacing:
+        case L2Noise(epsilon) if by_divergence or not by_replacing:
+            return events.LaplaceDpEvent(round_down(1 / Fraction(epsilon)))
+        case PureDP(epsilon) | L2Noise(epsilon) if by_replacing:
             return events.RandomizedResponseDpEvent(_lie_probability(epsilon), 2)
     raise _no_event(guarantee, type(accountant).__name__)
 
 
-def _safe_event(guarantee: Guarantee, events: Any) -> Any:
+def _safe_event(guarantee: Guarantee | L2Noise, events: Any) -> Any:
     """The event that no accountant for the guarantee's relation understates."""
     match guarantee:
         case GDP(mu):
             return events.GaussianDpEvent(round_down(1 / Fraction(mu)))
         case ZCDP(rho):
             return events.ZCDpEvent(rho)
-        case PureDP(epsilon) if guarantee.neighbours == "replace":
+        case PureDP(epsilon) | L2Noise(epsilon) if guarantee.neighbours == "replace":
             return events.RandomizedResponseDpEvent(_lie_probability(epsilon), 2)
+        case L2Noise(epsilon):
+            return events.LaplaceDpEvent(round_down(1 / Fraction(epsilon)))
     raise _no_event(guarantee, "dp_accounting")
 
 
-def _no_event(guarantee: Guarantee, where: str) -> ConversionError:
+def _no_event(guarantee: Guarantee | L2Noise, where: str) -> ConversionError:
     reason = "it proves nothing" if isinstance(guarantee, Unproved) else "use compose_mixed"
+    if isinstance(guarantee, ApproxDP):
+        reason += ", or the losses of the release: release.losses"
     return ConversionError(f"{type(guarantee).__name__} has no event in {where}: {reason}")
 
 

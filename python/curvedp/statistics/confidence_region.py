@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from curvedp._guard import quiet
 from curvedp._hints import hinting
-from curvedp._validation import FloatArray, as_positive, as_probability
+from curvedp._validation import FloatArray, as_numbers, as_positive, as_probability
 from curvedp.curvature import has_curved_hessian, mean_hessian_trace
 from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
@@ -78,7 +78,8 @@ class Region(Calibrated[ConfidenceRegion]):
     def __post_init__(self) -> None:
         object.__setattr__(self, "level", as_probability(self.level, "level"))
         if self.weights is not None:
-            own = tuple(as_positive(weight, "a weight") for weight in self.weights)
+            weights = as_numbers(self.weights, "weights")
+            own = tuple(as_positive(weight, "a weight") for weight in weights)
             object.__setattr__(self, "weights", own)
         if self.max_dist is not None:
             object.__setattr__(self, "max_dist", as_positive(self.max_dist, "max_dist"))
@@ -323,7 +324,9 @@ def confidence_region(
     >>> bool(region.contains(region.estimate)), region.axes()[0].shape
     (True, (2,))
     """
-    statistic = Region(level, None if weights is None else tuple(weights), max_dist, mechanism)
+    statistic = Region(
+        level, None if weights is None else as_numbers(weights, "weights"), max_dist, mechanism
+    )
     return release(statistic, records, ball, guarantee, groups=groups, **call)
 
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from curvedp._guard import quiet
 from curvedp._hints import hinting
+from curvedp._validation import as_numbers
 from curvedp.domain import Ball
 from curvedp.privacy import Guarantee, Release
 from curvedp.statistics.call import CallOptions
@@ -105,7 +106,7 @@ def fourth_moment(
     >>> release.value.shape, [part.statistic for part in release.parts]
     ((), ['Fréchet mean'])
     """
-    statistic = FourthMoment(max_dist, tuple(weights), mean)
+    statistic = FourthMoment(max_dist, as_numbers(weights, "weights"), mean)
     return release(statistic, records, ball, guarantee, groups=groups, **call)
 
 
@@ -181,7 +182,7 @@ def log_covariance(
     >>> release.value.shape, [part.statistic for part in release.parts]
     ((2, 2), ['Fréchet mean'])
     """
-    statistic = LogCovariance(max_dist, tuple(weights), mean)
+    statistic = LogCovariance(max_dist, as_numbers(weights, "weights"), mean)
     return release(statistic, records, ball, guarantee, groups=groups, **call)
 
 
@@ -256,5 +257,5 @@ def mean_hessian(
     >>> release.value.shape, [part.statistic for part in release.parts]
     ((2, 2), ['Fréchet mean'])
     """
-    statistic = MeanHessian(max_dist, tuple(weights), mean)
+    statistic = MeanHessian(max_dist, as_numbers(weights, "weights"), mean)
     return release(statistic, records, ball, guarantee, groups=groups, **call)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp import _core, sensitivity
-from curvedp._validation import FloatArray, as_positive
+from curvedp._validation import FloatArray, as_numbers, as_positive
 from curvedp.curvature import has_curved_hessian, hessian_diameter
 from curvedp.domain import BOUNDARY_SLACK, Ball
 from curvedp.manifolds import Manifold
@@ -74,11 +74,12 @@ class Moment(Calibrated[Release]):
     power: ClassVar[int]
 
     def __post_init__(self) -> None:
-        if len(self.weights) != 2:
+        weights = as_numbers(self.weights, "weights")
+        if len(weights) != 2:
             raise ValueError(
                 "weights must be two positive numbers: of the mean and of the statistic"
             )
-        own = tuple(as_positive(weight, "a weight") for weight in self.weights)
+        own = tuple(as_positive(weight, "a weight") for weight in weights)
         object.__setattr__(self, "weights", own)
         if self.max_dist is not None:
             object.__setattr__(self, "max_dist", as_positive(self.max_dist, "max_dist"))

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from curvedp import _core
 from curvedp._guard import quiet
 from curvedp._hints import hinting
-from curvedp._validation import FloatArray, as_count, as_positive
+from curvedp._validation import FloatArray, as_count, as_numbers, as_positive
 from curvedp.domain import Ball
 from curvedp.mechanisms import ways_to_meet
 from curvedp.mechanisms.calibration import unit_error
@@ -107,11 +107,12 @@ class PrincipalComponents(Calibrated[Release]):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_components", as_count(self.n_components, "n_components"))
-        if len(self.weights) != 3:
+        weights = as_numbers(self.weights, "weights")
+        if len(weights) != 3:
             raise ValueError(
                 "weights must be 3 positive numbers: of the mean, the directions and the variances"
             )
-        own = tuple(as_positive(weight, "a weight") for weight in self.weights)
+        own = tuple(as_positive(weight, "a weight") for weight in weights)
         object.__setattr__(self, "weights", own)
         if self.max_dist is not None:
             object.__setattr__(self, "max_dist", as_positive(self.max_dist, "max_dist"))
@@ -390,5 +391,5 @@ def principal_components(
     >>> found.value.shape, [part.value.shape for part in found.parts]
     ((1, 2), [(3,), (2,)])
     """
-    statistic = PrincipalComponents(n_components, max_dist, tuple(weights))
+    statistic = PrincipalComponents(n_components, max_dist, as_numbers(weights, "weights"))
     return release(statistic, records, ball, guarantee, groups=groups, **call)

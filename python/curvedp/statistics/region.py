@@ -20,6 +20,8 @@ from curvedp.statistics.quantiles import hotelling_tail
 from curvedp.unit import told_in
 
 _SCHEMA_VERSION = 1
+#: Most characters of an estimate that a report shows.
+_LINE = 80
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -207,7 +209,20 @@ class ConfidenceRegion(OfParts):
             lengths = np.array2string(radii, precision=5)
         else:
             lengths = f"{np.array2string(radii / unit.length, precision=5)} {unit.name}"
-        return [("half-lengths of its axes", lengths), *super()._facts()]
+        return [
+            *self._told_estimate(),
+            ("half-lengths of its axes", lengths),
+            *super()._facts(),
+        ]
+
+    def _told_estimate(self) -> list[tuple[str, str]]:
+        """The estimate, if it fits in a line, as users of its unit write it where it has one."""
+        unit, numbers, what = self.ball_unit, self.estimate, ""
+        if unit is not None and (own := unit.numbers_of(self._space, numbers)) is not None:
+            numbers, what = own[0], f" ({own[1]})"
+        text = np.array2string(numbers, precision=6, suppress_small=True, separator=", ")
+        told = f"{' '.join(text.split())}{what}"
+        return [("estimate", told)] if len(told) < _LINE else []
 
     def to_json(self) -> str:
         """JSON text with ``schema_version``; floats survive it exactly."""

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from curvedp._guard import quiet, warn_of_paid
 from curvedp._validation import FloatArray, as_count
-from curvedp.domain import Ball, WholeSpace
+from curvedp.checked_domain import WholeSpace
+from curvedp.domain import Ball
 from curvedp.errors import LedgerError
 from curvedp.manifolds import Manifold
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
@@ -45,7 +46,7 @@ from curvedp.statistics.unknown_n import release_counted
 def release(
     statistic: Statistic[Result],
     records: ArrayLike,
-    ball: Ball | Sequence[Ball] | Manifold,
+    ball: Ball | Sequence[Ball] | Manifold | str,
     guarantee: Guarantee,
     *,
     covariate: ArrayLike | None = None,
@@ -114,7 +115,8 @@ def release(
         )
     space = domain.manifold
     is_public = not adds_or_removes(guarantee)
-    data = space.read_records(records, least=1 if is_public else 0)
+    name = "records (y, which x precedes)" if statistic.beside == "covariate" else "records"
+    data = space.read_records(records, name, least=1 if is_public else 0)
     beside = read_beside(statistic, len(data), covariate=covariate, labels=labels)
     how = cast(UnitOptions, {name: own for name, own in call.items() if name != "n_guess"})
     return release_read(statistic, data, ball, guarantee, beside=beside, groups=groups, **how)
@@ -123,7 +125,7 @@ def release(
 def release_read(
     statistic: Statistic[Result],
     data: FloatArray,
-    ball: Ball | Sequence[Ball] | Manifold,
+    ball: Ball | Sequence[Ball] | Manifold | str,
     guarantee: Guarantee,
     *,
     beside: FloatArray | None = None,

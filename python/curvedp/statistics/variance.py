@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from curvedp import _core
 from curvedp._guard import quiet
 from curvedp._hints import hinting
-from curvedp._validation import FloatArray, as_finite, as_positive, as_probability
+from curvedp._validation import FloatArray, as_finite, as_numbers, as_positive, as_probability
 from curvedp.curvature import radial_hessian
 from curvedp.domain import Ball
 from curvedp.mechanisms.calibration import amount_of, calibrated_scale, unit_error
@@ -235,12 +235,13 @@ class Variance(Calibrated[VarianceRelease]):
             object.__setattr__(self, "within", as_finite(self.within, "within"))
             if self.within < 0:
                 raise ValueError(f"within must be 0 or more, got {self.within:g}")
-        if len(self.weights) != 2:
+        weights = as_numbers(self.weights, "weights")
+        if len(weights) != 2:
             raise ValueError(
                 "weights must be two positive numbers: of the mean's distance from the centre and "
                 "of the variance"
             )
-        own = tuple(as_positive(weight, "a weight") for weight in self.weights)
+        own = tuple(as_positive(weight, "a weight") for weight in weights)
         object.__setattr__(self, "weights", own)
 
     def value_shape(self, call: Call) -> tuple[int, ...]:
@@ -489,5 +490,10 @@ def frechet_variance(
     ((), None, ['distance of the mean from the centre'])
     """
     return release(
-        Variance(within, tuple(weights)), records, ball, guarantee, groups=groups, **call
+        Variance(within, as_numbers(weights, "weights")),
+        records,
+        ball,
+        guarantee,
+        groups=groups,
+        **call,
     )

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from curvedp import sensitivity
 from curvedp._guard import quiet
 from curvedp._hints import hinting
-from curvedp._validation import FloatArray, as_positive, as_probability
+from curvedp._validation import FloatArray, as_numbers, as_positive, as_probability
 from curvedp.curvature import mean_hessian_trace
 from curvedp.domain import BOUNDARY_SLACK, Ball
 from curvedp.errors import ExistenceError
@@ -82,11 +82,12 @@ class Interval(Calibrated[VarianceInterval]):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "level", as_probability(self.level, "level"))
-        if len(self.weights) != 2:
+        weights = as_numbers(self.weights, "weights")
+        if len(weights) != 2:
             raise ValueError(
                 "weights must be two positive numbers, the shares of the mean and of the moments"
             )
-        own = tuple(as_positive(weight, "a weight") for weight in self.weights)
+        own = tuple(as_positive(weight, "a weight") for weight in weights)
         object.__setattr__(self, "weights", own)
         if self.max_dist is not None:
             object.__setattr__(self, "max_dist", as_positive(self.max_dist, "max_dist"))
@@ -295,7 +296,7 @@ def variance_interval(
     >>> interval.lower <= interval.estimate <= interval.upper
     True
     """
-    statistic = Interval(level, tuple(weights), max_dist)
+    statistic = Interval(level, as_numbers(weights, "weights"), max_dist)
     return release(statistic, records, ball, guarantee, groups=groups, **call)
 
 

@@ -216,6 +216,9 @@ class Search:
         elif step.expected_noise > radius:
             reason = TOO_FEW
         beyond = tails.beyond(index)
+        noise = step.expected_noise / step.hessian
+        cut = tails.excess(index, self.noise.near, self.noise.significant) / n
+        left = step.length * self._misjudged(step.hessian, beyond)
         level = tails.quantile(_BALL_LEVEL, n) + step.length / step.hessian
         return Found(
             value=None if reason else value,
@@ -225,9 +228,11 @@ class Search:
             count_deviation=self.count[1],
             radius=radius,
             within=min(max(1.0 - beyond / n, 0.0), 1.0),
-            noise=step.expected_noise / step.hessian,
-            cut=tails.excess(index, self.noise.near, self.noise.significant) / n,
-            left=step.length * self._misjudged(step.hessian, beyond),
+            within_error=tails.beyond_error(index) / n,
+            noise=noise,
+            cut=cut,
+            left=left,
+            expected_error=math.hypot(noise, self.noise.of_cut * cut, left),
             sensitivity=self.bound("round", self.geometry) / ROUND_UNIT * radius / n,
             scale=step.expected_noise / self.noise.unit_length(self.geometry.dim),
             spread=self._spread(tails, radius, step),
