@@ -23,7 +23,8 @@ from curvedp.batch.counts import added_up, count_of
 from curvedp.batch.files import location_of
 from curvedp.batch.parameters import ball_from_dict, ball_to_dict
 from curvedp.batch.parquet import Source
-from curvedp.domain import Ball, check_ball
+from curvedp.checked_domain import check_ball
+from curvedp.domain import Ball
 from curvedp.errors import BatchError
 from curvedp.manifolds.reading import PLAIN, Reading
 from curvedp.privacy import Ledger, Release

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curvedp._validation import FloatArray
-from curvedp.domain import Ball, ProductBall
+from curvedp.domain import Ball
+from curvedp.product_ball import ProductBall
 from curvedp.statistics.grouping import Offsets
 
 #: Weights are whole numbers of 2^-40, to which those of a unit's records are cut in two halves of
