@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.float64]
+_DOUBLE = np.dtype(np.float64)
 
 
 def as_float_array(value: ArrayLike, name: str) -> FloatArray:
@@ -23,6 +24,10 @@ def as_float_array(value: ArrayLike, name: str) -> FloatArray:
     (masked, or None in a list) NaN. A cell of a table may also be a text: one that holds no number
     is missing.
     """
+    if type(value) is np.ndarray:  # by `isinstance` also one with a mask
+        given: NDArray[Any] = value
+        if given.dtype == _DOUBLE and given.ndim and given.flags.c_contiguous:
+            return given
     array = as_array(value, name)
     if array.dtype.kind == "O" and hasattr(value, "to_numpy"):
         array = np.array([number_of(cell) for cell in array.flat]).reshape(array.shape)

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from curvedp.errors import BatchError
 
 distributed = pytest.importorskip("distributed")
 import cloudpickle  # noqa: E402
+import dask  # noqa: E402
 
 from curvedp.batch import cluster as clusters  # noqa: E402
 
@@ -37,8 +39,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::R
 def client():
     """Two worker processes on this machine."""
     settings = {"distributed.worker.daemon": True, "distributed.comm.timeouts.connect": "60s"}
-    import dask
-
     with (
         dask.config.set(settings),
         distributed.LocalCluster(
@@ -314,7 +314,9 @@ def test_the_log_of_a_failed_task_shows_no_number_of_the_records():
     assert not any(digits in told for digits in (".12345", ".25"))
 
 
-def test_the_dashboard_of_new_processes_is_for_this_machine_alone(monkeypatch):
+def test_dashboard_and_scratch_of_new_processes_are_for_this_machine_and_user_alone(
+    monkeypatch, tmp_path
+):
     asked = []
 
     class Process(contextlib.nullcontext):
@@ -324,5 +326,13 @@ def test_the_dashboard_of_new_processes_is_for_this_machine_alone(monkeypatch):
 
     engine = types.SimpleNamespace(LocalCluster=Process, Client=Process)
     monkeypatch.setattr(clusters, "_engine", engine)
-    with clusters.cluster_of(2, None):
-        assert asked[0]["dashboard_address"].startswith("127.0.0.1:")
+    old = os.umask(0)  # folders that Dask makes by itself would then be everybody's
+    try:
+        with dask.config.set({"temporary-directory": str(tmp_path)}), clusters.cluster_of(2, None):
+            assert asked[0]["dashboard_address"].startswith("127.0.0.1:")
+            scratch = Path(asked[0]["local_directory"])
+            assert scratch.parent == tmp_path
+            assert scratch.stat().st_mode & 0o777 == 0o700
+    finally:
+        os.umask(old)
+    assert not scratch.exists()

@@ -9,6 +9,7 @@ number: neither the secret nor a record travels through the scheduler.
 from __future__ import annotations
 
 import secrets
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from curvedp.batch.large import PointsOfFile, Sums
 
 try:
+    import dask
     import distributed
 except ImportError as error:
     raise MissingExtraError("distributed", needed_for="A batch on a cluster") from error
@@ -168,7 +170,14 @@ def cluster_of(workers: int | None, scheduler: str | None) -> Iterator[Any]:
         "dashboard_address": "127.0.0.1:0",
     }
     with (
-        _engine.LocalCluster(n_workers=workers, **options) as cluster,
+        _scratch() as folder,
+        _engine.LocalCluster(n_workers=workers, local_directory=folder, **options) as cluster,
         _engine.Client(cluster) as client,
     ):
         yield client
+
+
+def _scratch() -> tempfile.TemporaryDirectory[str]:
+    """A folder of its owner alone: workers may spill exact sums to it, and load what lies there."""
+    place = dask.config.get("temporary-directory", None)
+    return tempfile.TemporaryDirectory(prefix="curvedp-", dir=place, ignore_cleanup_errors=True)

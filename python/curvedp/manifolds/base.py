@@ -737,7 +737,8 @@ class Manifold:
         return points.shape[: points.ndim - len(self.point_shape)]
 
     def _broadcast(self, *arrays: FloatArray) -> tuple[int, ...]:
-        return np.broadcast_shapes(*(self._lead(array) for array in arrays))
+        leads = {self._lead(array) for array in arrays}
+        return leads.pop() if len(leads) == 1 else np.broadcast_shapes(*leads)
 
     def _flat(self, points: FloatArray) -> FloatArray:
         return points.reshape(-1, self.point_size)

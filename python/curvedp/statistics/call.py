@@ -23,7 +23,8 @@ from curvedp import _core
 from curvedp._guard import warn_of_noise
 from curvedp._memory import ask_for_memory
 from curvedp._validation import as_choice, as_count
-from curvedp.domain import Ball, ProductBall, WholeSpace, as_domain
+from curvedp.checked_domain import WholeSpace, as_domain
+from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
 from curvedp.manifolds import Manifold
 from curvedp.mechanisms import Way
@@ -39,6 +40,7 @@ from curvedp.privacy.base import calibration_of
 from curvedp.privacy.payment import pay
 from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.wording import percent
+from curvedp.product_ball import ProductBall
 from curvedp.statistics.grouping import GroupsLike, Offsets
 from curvedp.statistics.public_time import TIMINGS, Timing
 from curvedp.statistics.statistic import Statistic

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curvedp._validation import FloatArray
-from curvedp.domain import NOT_ON_PRODUCTS, Ball
+from curvedp.checked_domain import NOT_ON_PRODUCTS
+from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms import Way, ways_to_meet
 from curvedp.mechanisms.calibration import NUMBER_IS_PUBLIC
