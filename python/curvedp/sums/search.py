@@ -235,7 +235,7 @@ class Search:
             cut=cut,
             left=left,
             expected_error=math.hypot(noise, self.noise.of_cut * cut, left),
-            sensitivity=self._bound("round", self.geometry) / ROUND_UNIT * radius / n,
+            sensitivity=self.bound("round", self.geometry) / ROUND_UNIT * radius / n,
             scale=step.expected_noise / self.noise.unit_length(self.geometry.dim),
             spread=self._spread(tails, radius, step),
             level=level,
@@ -273,11 +273,11 @@ class Search:
             wanted = Request("start", self.schedule.start * self.budget.whole)
             noisy, share = yield from self._ask(wanted)
             entries = len(noisy) - (0 if start.is_matrix else 1)
-            deviation = self._bound("start", self.geometry) / share
+            deviation = self.bound("start", self.geometry) / share
             deviation *= self.noise.unit_deviation(entries)
             point, signal, size = _core.start_point(manifold.kernels, noisy)
             if start.is_matrix or self.noise.tells_heights:
-                self._note(*start.count(noisy, deviation), start.most)
+                self.note(*start.count(noisy, deviation), start.most)
             if not signal >= start.least * deviation * math.sqrt(size):
                 raise Stopped(NO_DIRECTION)
             return point
@@ -289,9 +289,9 @@ class Search:
         """exp of the median scale; then of means of the logarithms of the diagonal."""
         wanted = Request("scale", self.schedule.start * self.budget.whole)
         noisy, own = yield from self._ask(wanted)
-        bound = self._bound("scale", self.geometry)
+        bound = self.bound("scale", self.geometry)
         counts, deviation = counts_of(noisy, bound / own)
-        self._note(float(counts[-1]), float(deviation[-1]) ** 2)
+        self.note(float(counts[-1]), float(deviation[-1]) ** 2)
         n = self.number
         if n < _LEAST_SCALE * deviation[-1]:
             raise Stopped(TOO_FEW)
@@ -346,7 +346,7 @@ class Search:
         share = self.schedule.first_counts
         if self.n is not None or self._counted:
             least, most, enough = self.schedule.counts
-            enough *= self.noise.count_factor(geometry, self._bound("round", geometry) / ROUND_UNIT)
+            enough *= self.noise.count_factor(geometry, self.bound("round", geometry) / ROUND_UNIT)
             share = min(most, max(least, enough / max(self.number * whole, 1.0)))
         part = 0.4 if of == "diagonals" else 0.5
         share = min(share * whole, self.noise.part(part) * self.budget.rest)
@@ -365,8 +365,8 @@ class Search:
         level = self.noise.levels(levels(geometry.largest, geometry.bins), near)
         wanted = Request(kind, share, base, of=of, levels=level)
         noisy, own = yield from self._ask(wanted)
-        tails = self.noise.tails(noisy, level, self._bound(kind, geometry), own)
-        self._note(*tails.whole)
+        tails = self.noise.tails(noisy, level, self.bound(kind, geometry), own)
+        self.note(*tails.whole)
         if self.number < self.noise.least_deviations * tails.deviation[-1]:
             raise Stopped(TOO_FEW)
         return tails
@@ -399,7 +399,7 @@ class Search:
             float(noisy[-1]) * unit / n,
         )
 
-    def _note(self, count: float, variance: float, most: float = MOST_OF_COLUMN) -> None:
+    def note(self, count: float, variance: float, most: float = MOST_OF_COLUMN) -> None:
         """Keeps a count; the first one tells whether a private key may be shown."""
         self._counted.append((count, variance))
         if self.key_delta is None or len(self._counted) > 1:
@@ -407,13 +407,13 @@ class Search:
         if not count >= key_threshold(self.moved * most, math.sqrt(variance), self.key_delta):
             raise Stopped(NOT_SHOWN)
 
-    def _bound(self, kind: Kind, geometry: Geometry) -> float:
+    def bound(self, kind: Kind, geometry: Geometry) -> float:
         """Bound on what a unit changes in a sum."""
         return self.noise.bound(kind, geometry, self.replaces, self.moved)
 
     def _scale(self, geometry: Geometry, radius: float, share: float) -> float:
         """Scale of the noise of a mean of clipped logarithms."""
-        bound = self._bound("round", geometry)
+        bound = self.bound("round", geometry)
         return bound / share * radius / (ROUND_UNIT - 8.0 * geometry.dim) / self.number
 
     def _deviation(self, geometry: Geometry, radius: float, share: float) -> float:
@@ -430,7 +430,7 @@ class Search:
         """The level beyond which as many records are cut as noise of that share costs, or `seen`
         standard deviations of their count if those are more."""
         length = self.noise.unit_deviation(geometry.dim) * math.sqrt(geometry.dim)
-        bound = self._bound("round", geometry) / ROUND_UNIT * length
+        bound = self.bound("round", geometry) / ROUND_UNIT * length
         bound /= share / self.widening
         least = np.maximum(tails.deviation, self.noise.far_deviation * tails.deviation.min())
         most = np.maximum(bound, seen * least)
