@@ -1,6 +1,6 @@
 """Measured over printed errors of statistics like a mean, on real data (CURVEDP_DATA).
 
-python benches/printed_errors.py [--quick]
+python benches/printed_errors.py [--quick] [--only others]
 
 Four draws of n records with replacement at each of three budgets, and as many releases of each,
 with one count of the records beside them. A cell is the mean error of its releases over the mean
@@ -85,12 +85,15 @@ def main() -> None:
     """Prints the table of docs/measured/printed-errors.md."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="8 releases a cell instead of 40")
-    rounds = 8 if parser.parse_args().quick else 40
+    parser.add_argument("--only", choices=("tuned", "others"), help="half of the sets")
+    given = parser.parse_args()
+    rounds = 8 if given.quick else 40
+    chosen = {"tuned": TUNED, "others": OTHERS, None: (*TUNED, *OTHERS)}[given.only]
     warnings.simplefilter("ignore")
     names = list(STATISTICS)
     print(f"| data | d | {' | '.join(names)} |\n|---|---|{'---|' * len(names)}")
     known: dict[str, list[float]] = {name: [] for name in names}
-    for data in (*TUNED, *OTHERS):
+    for data in chosen:
         texts, dim = [], data.load()[1].manifold.dim
         for name in names:
             own = cells(data, name, rounds)

@@ -16,6 +16,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,8 @@ class Case:
         The verdict that is found.
     own : bool
         True in the second round.
+    newcomer : bool
+        True in the third: what somebody met who had read no more than README.
     """
 
     threads: str
@@ -55,13 +58,20 @@ class Case:
     verdict: str
     run: Callable[[], str]
     own: bool = False
+    newcomer: bool = False
 
 
 CASES: list[Case] = []
 
 
 def case(
-    threads: str, asked: str, answer: str, verdict: str = RIGHT, *, own: bool = False
+    threads: str,
+    asked: str,
+    answer: str,
+    verdict: str = RIGHT,
+    *,
+    own: bool = False,
+    newcomer: bool = False,
 ) -> Callable[[Callable[[], bool]], Callable[[], bool]]:
     """Adds the function that looks at an answer; True if it is as it must be."""
 
@@ -71,7 +81,7 @@ def case(
                 warnings.simplefilter("ignore")
                 return verdict if check() else WRONG
 
-        CASES.append(Case(threads, asked, answer, verdict, run, own))
+        CASES.append(Case(threads, asked, answer, verdict, run, own, newcomer))
         return check
 
     return added
@@ -637,17 +647,123 @@ def ridge_is_asked_for() -> bool:
     return says(lambda: time_series_covariance(signals), "ridge", error=TypeError)
 
 
+# ---------------------------------------------------------------- first guesses of newcomers
+
+
+@case(
+    "an astronomer: the whole table",
+    "latitude and longitude stand among other columns",
+    "`table[['lon', 'lat']]` is named",
+    REFUSED,
+    newcomer=True,
+)
+def whole_table() -> bool:
+    pandas = import_module("pandas")
+    table = pandas.DataFrame(_rng(18).uniform(0, 50, (300, 3)), columns=["lat", "depth", "lon"])
+    table["mag"] = 1.0
+    return says(
+        lambda: cdp.frechet_mean(table, cdp.Sphere(2), cdp.GDP(1.0)), "table[['lon', 'lat']]"
+    )
+
+
+@case(
+    "an astronomer: poles of orbits",
+    "mean axis, how sure it is, and whether any is preferred",
+    '`directions.mean_axis(poles, "projective:2", ...)`, Bingham\'s test',
+    newcomer=True,
+)
+def poles_of_orbits() -> bool:
+    poles = _rng(19).choice([-1, 1], (2000, 1)) * _rng(20).normal([0, 0, 3], 1.0, (2000, 3))
+    mean = cdp.directions.mean_axis(poles, "projective:2", cdp.GDP(1.0))
+    off = float(cdp.Projective(2).dist(mean.mean_axis, [0.0, 0.0, 1.0]))
+    return off <= 3 * mean.half_angle < 0.3 and mean.uniformity_p_value < 1e-6
+
+
+@case(
+    "an astronomer: km",
+    "how many records for an error of 5 km?",
+    '`plan("frechet_mean", Ball.from_units("earth", "km", ...), ..., error=5)`',
+    newcomer=True,
+)
+def five_km() -> bool:
+    ball = cdp.Ball.from_units("earth", "km", center=[13.4, 52.5], radius=500)
+    found = cdp.plan("frechet_mean", ball, cdp.GDP(1.0), error=5)
+    return found.high <= 5 * ball.unit.length and "km" in found.report()
+
+
+@case(
+    "a neuroscientist: a volume and its mask",
+    "`frechet_mean(volume, ball, guarantee, mask=mask)`",
+    "`as_points(volume, mask=mask)` is named",
+    REFUSED,
+    newcomer=True,
+)
+def volume_and_mask() -> bool:
+    volume, mask = np.tile(np.eye(3), (2, 2, 2, 1, 1)), np.ones((2, 2, 2), bool)
+    call: dict[str, Any] = {"mask": mask}
+    return says(
+        lambda: cdp.frechet_mean(volume, cdp.SPD(3), cdp.GDP(1.0), **call),
+        "as_points",
+        error=TypeError,
+    )
+
+
+@case(
+    "an engineer of brain-computer interfaces: pyRiemann's words",
+    '`SPD(8, metric="riemann")`, `curvedp.MDM`',
+    "the metric is understood; `curvedp.learning.PrivateMDM` is named",
+    newcomer=True,
+)
+def pyriemanns_words() -> bool:
+    is_led = says(lambda: getattr(cdp, "MDM"), "PrivateMDM", error=AttributeError)  # noqa: B009
+    return is_led and cdp.SPD(8, metric="riemann") == cdp.SPD(8)
+
+
+@case(
+    "a biologist: shapes against age",
+    "`geodesic_regression(shapes, age, ...)`",
+    "that x comes before y is said",
+    REFUSED,
+    newcomer=True,
+)
+def shapes_against_age() -> bool:
+    shapes = _rng(21).standard_normal((30, 8, 2))
+    ball = cdp.Ball("kendall:8", center=shapes[0], radius=0.3)
+    return says(
+        lambda: cdp.geodesic_regression(
+            shapes, np.arange(30.0), ball, cdp.GDP(1.0), x_range=(0, 30)
+        ),
+        "which x precedes",
+    )
+
+
+@case(
+    "a search engineer: names of other libraries",
+    "`curvedp.PoincareBall(2)`, `curvedp.Hypersphere(63)`",
+    "`Hyperboloid` and `Sphere` are named",
+    REFUSED,
+    newcomer=True,
+)
+def other_names() -> bool:
+    wanted = {"PoincareBall": "Hyperboloid", "Hypersphere": "Sphere"}
+    return all(
+        says(lambda name=name: getattr(cdp, name), f"curvedp.{own}", error=AttributeError)  # type: ignore[misc]
+        for name, own in wanted.items()
+    )
+
+
 # ------------------------------------------------------------------------------------ the page
 
 
 def rows() -> Iterator[str]:
     """Lines of the table."""
-    for title, own in (("A first round", False), ("A second round", True)):
+    rounds = (("A first round", False, False), ("A second round", True, False))
+    for title, *of in (*rounds, ("First guesses of newcomers", False, True)):
         yield f"## {title}\n"
-        yield "| thread | asked | verdict | here |"
+        yield f"| {'who' if of[1] else 'thread'} | asked | verdict | here |"
         yield "|---|---|---|---|"
         for item in CASES:
-            if item.own == own:
+            if [item.own, item.newcomer] == of:
                 yield f"| {item.threads} | {item.asked} | {item.verdict} | {item.answer} |"
         yield ""
 
@@ -662,7 +778,8 @@ def page() -> str:
             "like those of its thread; a test runs them, too. *Right*: within ten times the error "
             "that the release states, or what the case asks,",
             "and what must be said is said. *Refused*: before anything is paid, by an error that "
-            "names what works.\n",
+            "names what works. The last table",
+            "has what people met who had read README and wrote what they would have guessed.\n",
             *rows(),
         ]
     )

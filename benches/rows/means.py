@@ -99,3 +99,37 @@ def _wide_mean(quick: bool) -> Row:
         lambda: cdp.frechet_mean(x, ball, cdp.GDP(1.0)).value,
         {"pyriemann": Peer(pyriemann, 1, comparable=False)},
     )
+
+
+def _without_ball(spec: str, radius: float, target: float, library: str, fit):
+    """The search for mean and ball; peers are one mean on a known ball, and one without noise."""
+
+    def build(quick: bool) -> Row:
+        n = 10_000 if quick else 1_000_000
+        ball, few = workloads.ball(spec, radius), n // 10
+        x = workloads.in_ball(ball, n)
+        # with noise, so there is nothing to compare but the time
+        return Row(
+            f"n={n}",
+            lambda: cdp.frechet_mean(x, ball.manifold, cdp.GDP(1.0)).value,
+            {
+                "mean on a ball": Peer(
+                    lambda: cdp.frechet_mean(x, ball, cdp.GDP(1.0)).value, target, comparable=False
+                ),
+                f"{library}, no noise": Peer(lambda: fit(x[:few]), comparable=False, work=few / n),
+            },
+        )
+
+    return build
+
+
+def _sphere_fit(x):
+    return FrechetMean(Hypersphere(dim=2)).set(epsilon=1e-24, max_iter=200).fit(x).estimate_
+
+
+def _spd_fit(x):
+    return pyriemann_mean.mean_riemann(x, tol=1e-12, maxiter=200)
+
+
+ROWS.add("mean without a ball S^2")(_without_ball("sphere:2", 0.7, 0.1, "geomstats", _sphere_fit))
+ROWS.add("mean without a ball SPD(3)")(_without_ball("spd:3", 3.0, 1 / 8, "pyriemann", _spd_fit))

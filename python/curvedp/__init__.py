@@ -36,10 +36,7 @@ _PUBLIC = {
         "set_num_threads",
     ),
     "conformal": ("conformal_mean",),
-    "domain": (
-        "Ball",
-        "ProductBall",
-    ),
+    "domain": ("Ball",),
     "errors": (
         "BudgetError",
         "ExistenceError",
@@ -76,6 +73,7 @@ _PUBLIC = {
         "Plan",
         "plan",
     ),
+    "product_ball": ("ProductBall",),
     "privacy": (
         "GDP",
         "ZCDP",

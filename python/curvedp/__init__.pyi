@@ -22,7 +22,6 @@ from curvedp._core import num_threads as num_threads
 from curvedp._core import set_num_threads as set_num_threads
 from curvedp.conformal import conformal_mean as conformal_mean
 from curvedp.domain import Ball as Ball
-from curvedp.domain import ProductBall as ProductBall
 from curvedp.errors import BudgetError as BudgetError
 from curvedp.errors import ExistenceError as ExistenceError
 from curvedp.errors import MissingExtraError as MissingExtraError
@@ -46,6 +45,7 @@ from curvedp.privacy import PureDP as PureDP
 from curvedp.privacy import Release as Release
 from curvedp.privacy import Unproved as Unproved
 from curvedp.privacy import compose as compose
+from curvedp.product_ball import ProductBall as ProductBall
 from curvedp.regression import Coefficient as Coefficient
 from curvedp.regression import Geodesic as Geodesic
 from curvedp.regression import GeodesicFit as GeodesicFit

@@ -520,6 +520,13 @@ class Groups:
     def stream(
         self, records: _Array, keys: GroupKeys, group: int, stages: int, stage: int
     ) -> Stream: ...
+    def add_noise(
+        self,
+        records: _Array,
+        keys: GroupKeys,
+        laws: Sequence[tuple[Noise, float]],
+        vectors: _Array,
+    ) -> None: ...
     def release(
         self,
         records: _Array,

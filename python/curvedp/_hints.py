@@ -56,6 +56,7 @@ NAMES_ELSEWHERE = {
     "SymmetricPositiveDefinite": "SPD",
     "TangentSpace": "FrechetMean",
     "circmean": "directions.mean_direction",
+    "load": "Release.from_json",
     "mean": "frechet_mean",
     "mean_covariance": "frechet_mean",
     "median": "geometric_median",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable
 from types import NoneType
 from typing import Any
 
@@ -30,11 +29,6 @@ _COVERING_STEPS = 2000
 
 #: Letters of a centre that is written with all its digits.
 _TYPED = 100
-
-NOT_ON_PRODUCTS = (
-    "not released on products of manifolds, where there are frechet_mean and adaptive_mean: "
-    "release it of each factor, with the ball of that factor"
-)
 
 
 class Ball:
@@ -117,8 +111,8 @@ class Ball:
             if isinstance(space, Sphere | Torus):
                 further += ", or use curvedp.directions.mean_direction"
             raise ValueError(
-                f"radius must be below {bound:.6g} on {space.spec}, {why}, got {length:.6g}"
-                + further * math.isfinite(space.max_ball_radius)
+                f"radius must be below {bound:.6g}{_radians(space)} on {space.spec}, {why}, got "
+                f"{length:.6g}" + further * math.isfinite(space.max_ball_radius)
             )
         self._manifold = space
         self._center = space.project(point)
@@ -167,6 +161,8 @@ class Ball:
                 space.factors, space.split(space.read_records(points, "points")), strict=True
             )
             balls = [Ball.covering(factor, part, margin=share) for factor, part in parts]
+            from curvedp.product_ball import ProductBall
+
             return ProductBall(*balls, manifold=space)
         extremes = space.as_points(space.read_records(points, "points"))
         if len(extremes) < 2 or np.isnan(extremes).any():
@@ -453,227 +449,11 @@ class Ball:
         return _ball, (self.manifold, self.center, self.radius, self.unit)
 
 
-class ProductBall(Ball):
-    """The product of balls: the public domain on a product of manifolds, one ball for each factor.
-
-    Each part of a record is projected on its own ball.
-
-    Parameters
-    ----------
-    *factors : Ball
-        One for each factor.
-    manifold : Product, optional
-        The space, such as `RigidMotions`; by default the product of the balls' manifolds.
-
-    Attributes
-    ----------
-    factors : tuple of Ball
-
-    Examples
-    --------
-    >>> import curvedp as cdp
-    >>> space = cdp.RigidMotions(length=10.0)
-    >>> turns = Ball("rotations:3", center="identity", radius=0.5)
-    >>> moves = Ball("euclidean:3", center=[0.0, 0.0, 0.0], radius=20.0)
-    >>> ball = ProductBall(turns, moves, manifold=space)
-    >>> ball.center.shape, bool(ball.contains(np.eye(4)))
-    ((4, 4), True)
-    """
-
-    def __init__(self, *factors: Ball, manifold: Product | None = None) -> None:
-        for factor in factors:
-            if not isinstance(factor, Ball) or isinstance(factor, ProductBall):
-                raise TypeError(
-                    "a product of balls takes one Ball for each factor, got "
-                    f"{type(factor).__name__}"
-                )
-        space = Product(*(ball.manifold for ball in factors)) if manifold is None else manifold
-        if not isinstance(space, Product):
-            raise TypeError(f"manifold must be a Product, got {type(space).__name__}")
-        given, wanted = [
-            [own.spec for own in found]
-            for found in ([ball.manifold for ball in factors], space.factors)
-        ]
-        if given != wanted:
-            raise ValueError(f"{space.spec} needs balls on {wanted}, got balls on {given}")
-        self.factors = factors
-        self._manifold = space
-        self._center = space.join([ball.center for ball in factors])
-        self._center.flags.writeable = False
-        self._radius = float(space.joint_length([ball.radius for ball in factors]))
-
-    @property
-    def manifold(self) -> Product:
-        """The product of manifolds."""
-        assert isinstance(self._manifold, Product)
-        return self._manifold
-
-    @property
-    def radius(self) -> float:
-        """The largest distance of a point from the centre."""
-        return self._radius
-
-    @property
-    def radii(self) -> tuple[float, ...]:
-        return tuple(ball.radius for ball in self.factors)
-
-    def project(self, points: ArrayLike) -> FloatArray:
-        """Each part of each record moved to the closest point of its ball, as `Ball.project`.
-
-        Parameters
-        ----------
-        points : array-like
-            In any form that `Product.as_points` reads.
-
-        Returns
-        -------
-        ndarray, shape (..., *point_shape)
-        """
-        parts = zip(self.factors, self.manifold.split(points), strict=True)
-        return self.manifold.join([ball.project(part) for ball, part in parts])
-
-    def contains(self, points: ArrayLike) -> NDArray[np.bool_]:
-        """Membership of points in the product of balls, up to 1e-9 relative.
-
-        Parameters
-        ----------
-        points : array-like
-            In any form that `Product.as_points` reads.
-
-        Returns
-        -------
-        ndarray of bool, shape (...)
-        """
-        parts = zip(self.factors, self.manifold.split(points), strict=True)
-        inside: NDArray[np.bool_] = np.logical_and.reduce([b.contains(part) for b, part in parts])
-        return inside
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Ball):
-            return NotImplemented
-        return isinstance(other, ProductBall) and (
-            (self.manifold, self.factors) == (other.manifold, other.factors)
-        )
-
-    def __hash__(self) -> int:
-        return hash((type(self), self.manifold, self.factors))
-
-    def __repr__(self) -> str:
-        space = as_manifold(self.manifold.spec)
-        factors = ", ".join(map(repr, self.factors))
-        plain = Product(*(ball.manifold for ball in self.factors))
-        on = "" if space == plain else f", manifold={self.manifold!r}"
-        return f"ProductBall({factors}{on})"
-
-    def _repr_html_(self) -> str:
-        facts = [("manifold", self.manifold.spec), ("dimension", str(self.manifold.dim))]
-        rows = [(b.manifold.spec, b._named_center, told_in(b.unit)(b.radius)) for b in self.factors]
-        title = "ProductBall: the public domain of a release"
-        return card(title, facts, columns=("factor", "center", "radius"), rows=rows)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _product_ball, (self.factors, self.manifold)
+def _radians(space: Manifold) -> str:
+    """The unit of lengths on spaces of directions and turns."""
+    is_unit = not isinstance(space, Sphere) or space.radius == 1.0
+    return " radians" if space.written.kind and is_unit and space.dim < 4 else ""
 
 
 def _ball(manifold: Manifold, center: FloatArray, radius: float, unit: Unit | None) -> Ball:
     return Ball(manifold, center, radius, unit=unit)
-
-
-def _product_ball(factors: tuple[Ball, ...], manifold: Product) -> ProductBall:
-    return ProductBall(*factors, manifold=manifold)
-
-
-class WholeSpace(Ball):
-    """The whole manifold as the domain of records: for statistics that need no public ball.
-
-    Parameters
-    ----------
-    manifold : Manifold, str or geomstats space
-
-    Examples
-    --------
-    >>> space = WholeSpace("spd:3")
-    >>> space, space.radius
-    (WholeSpace('spd:3'), inf)
-    """
-
-    def __init__(self, manifold: Manifold | str | Any) -> None:
-        self._manifold = as_manifold(manifold)
-        self._center = np.array(self._manifold.origin)
-        self._center.flags.writeable = False
-        self._radius = math.inf
-
-    def project(self, points: ArrayLike) -> FloatArray:
-        """The points themselves; NaN for what is none."""
-        return self.manifold.project(points)
-
-    def contains(self, points: ArrayLike) -> NDArray[np.bool_]:
-        """True for points of the manifold."""
-        return self.manifold.belongs(points)
-
-    @functools.cached_property
-    def frame(self) -> _core.Frame:
-        """Stands for the domain where only keys of noise are made: rows of numbers."""
-        size = self.manifold.point_size
-        return _core.Frame(as_manifold(f"euclidean:{size}").kernels, np.zeros(size), 1.0)
-
-    def __repr__(self) -> str:
-        return f"WholeSpace({self.manifold.spec!r})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.manifold,)
-
-
-def check_ball(ball: Ball) -> Ball:
-    """The ball, if it is one on a manifold that is no product."""
-    if isinstance(ball, ProductBall):
-        raise TypeError(f"this is {NOT_ON_PRODUCTS}")
-    return check_any_ball(ball)
-
-
-def check_any_ball(ball: Ball) -> Ball:
-    """The ball, if it is one."""
-    if isinstance(ball, (WholeSpace, Manifold)):
-        raise TypeError(
-            "ball must be a public Ball here: give one, or release one first, as "
-            "frechet_mean(records, manifold, guarantee).ball"
-        )
-    if not isinstance(ball, Ball):
-        raise TypeError(f"ball must be a Ball(manifold, center, radius), got {type(ball).__name__}")
-    return ball
-
-
-def as_domain(ball: Ball | Manifold | str) -> Ball:
-    """The ball, or the whole of a manifold."""
-    if isinstance(ball, (Manifold, str)):
-        return WholeSpace(ball)
-    if not isinstance(ball, Ball):
-        raise TypeError(
-            "ball must be a Ball(manifold, center, radius), or for a mean without a ball a "
-            f"Manifold, such as Sphere(2), got {type(ball).__name__}"
-        )
-    return ball
-
-
-def refused_radius(ball: Ball, is_served: Callable[[Ball], bool]) -> ValueError:
-    """The refusal of a ball on which no mean can be certified, with a radius that works."""
-    text = (
-        f"a ball of radius {ball.radius:g} on {ball.manifold.spec} is too large, or too small, "
-        "for double precision to certify the mean: use another radius"
-    )
-
-    def at(factor: float) -> bool:
-        return is_served(Ball(ball.manifold, ball.center, factor * ball.radius))
-
-    # down to half of what double precision holds, and up to the largest ball
-    room = ball.manifold.max_ball_radius / ball.radius
-    for step in range(1, 1000):
-        factors = [factor for factor in (2.0**-step, 2.0**step) if factor < 0.999 * room]
-        for factor in factors:
-            if 1e-290 < factor * ball.radius < 1e290 and at(factor):
-                served, refused = factor, 1.0
-                for _ in range(8):
-                    middle = math.sqrt(served * refused)
-                    served, refused = (middle, refused) if at(middle) else (served, middle)
-                return ValueError(f"{text}, such as {served * ball.radius:.3g}")
-    return ValueError(text)

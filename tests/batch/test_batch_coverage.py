@@ -16,7 +16,7 @@ from chance import DEVIATIONS
 from curvedp.batch import counts
 from curvedp.batch import job as jobs
 from curvedp.errors import CoverageWarning, ExistenceError
-from curvedp.statistics.coverage import UNIT
+from curvedp.statistics.tallies import UNIT
 
 BALL = cdp.Ball("euclidean:2", center=[0.0, 0.0], radius=1.0)
 GROUPS, EACH = 40, 500

@@ -16,7 +16,7 @@ import batch_cases as cases
 import curvedp as cdp
 import curvedp.batch
 from curvedp.batch import layout, sizes
-from curvedp.batch.columns import key_columns, key_hashes
+from curvedp.batch.columns import key_columns, key_hashes, runs
 from curvedp.batch.files import File
 from curvedp.batch.parquet import Source
 from curvedp.batch.units import Memberships
@@ -288,3 +288,24 @@ def test_files_of_stores_whose_times_can_be_set_are_read_in_pieces(tmp_path):
     (one, pieces), (two, others) = written(1.0), written(2.0)
     assert one == two
     assert pieces != others
+
+
+def test_runs_of_keys_are_found_however_columns_are_cut():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        n = int(rng.integers(0, 10))
+        columns = {}
+        for name in "abc"[: rng.integers(1, 4)]:
+            values = rng.integers(0, 2, n).tolist()
+            if rng.random() < 0.5:
+                values = [None if one else "x" for one in values]
+            kind = pa.string() if None in values or "x" in values else pa.int64()
+            cuts = [0, *np.sort(rng.integers(0, n + 1, rng.integers(0, 4))).tolist(), n]
+            parts = [pa.array(values[a:b], kind) for a, b in itertools.pairwise(cuts)]
+            columns[name] = pa.chunked_array(parts)
+        rows = list(zip(*(own.to_pylist() for own in columns.values()), strict=True))
+        starts = [i for i in range(n) if not i or rows[i] != rows[i - 1]]
+        keys, sizes = runs(pa.table(columns))
+        assert sizes.tolist() == np.diff([*starts, n]).tolist()
+        assert keys.num_rows == len(starts)
+        assert [tuple(row.values()) for row in keys.to_pylist()] == [rows[i] for i in starts]

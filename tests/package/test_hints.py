@@ -119,6 +119,15 @@ def test_truth_values_and_texts_are_no_lengths(number):
             make()
 
 
+def test_a_radius_in_degrees_is_told_what_it_is_in():
+    for spec, center in (("sphere:2", [0.0, 0.0]), ("torus:1", [0.0]), ("rotations:3", "identity")):
+        with pytest.raises(ValueError, match=rf"below \d.* radians on {spec}, .*got 60"):
+            cdp.Ball(spec, center, radius=60)
+    far = cdp.Sphere(2, radius=6371.0)
+    with pytest.raises(ValueError, match=r"below 10007\.5 on sphere:2"):
+        cdp.Ball(far, far.origin, radius=2e4)
+
+
 def test_texts_name_spaces_of_means_and_plans():
     records, guarantee = np.zeros((900, 2)), cdp.GDP(1.0)
     by_name = cdp.frechet_mean(records, "euclidean:2", guarantee, seed=1)

@@ -24,6 +24,7 @@ LEADING_BACK = {
     # methods of a base class that return what is built from it
     "curvedp.manifolds.base": {"curvedp.manifolds.convert"},
     "curvedp.manifolds.product": {"curvedp.manifolds.convert"},
+    "curvedp.domain": {"curvedp.product_ball"},
     "curvedp.privacy.base": {"curvedp.privacy.accounting", "curvedp.privacy.guarantees"},
     # an error names guarantees, which raise it: for type checkers alone
     "curvedp.errors": {"curvedp.privacy.guarantees"},

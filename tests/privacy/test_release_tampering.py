@@ -159,6 +159,51 @@ def test_means_of_protected_numbers_of_records_are_read(mechanism: str | None) -
         assert cdp.Release.from_json(found.to_json()) == found
 
 
+@pytest.mark.parametrize(
+    "guarantee",
+    [cdp.GDP(1.0), cdp.ZCDP(0.5), cdp.PureDP(2.0), cdp.ApproxDP(2.0, 1e-6)],
+    ids=str,
+)
+@pytest.mark.parametrize("statistic", ["frechet_mean", "frechet_variance", "kng_mean"])
+def test_the_number_of_records_and_the_noise_beside_it_keep_the_guarantee_together(
+    statistic: str, guarantee: Any
+) -> None:
+    """A share of the number that was not added passes for the whole: it is refused when read."""
+    ball = cdp.Ball("sphere:2", [0.0, 0.0, 1.0], 0.5)
+    whole = dataclasses.replace(guarantee, neighbours="add-remove")
+    found = getattr(cdp, statistic)(np.tile(ball.center, (400, 1)), ball, whole, n_guess=400)
+    data = json.loads(found.to_json())
+    assert type(found).from_json(json.dumps(data)) == found  # control
+    count, noise = data["count"], data["calibrated_to"]
+
+    def scaled(own: Any, factor: float) -> Any:
+        return own | {k: factor * v for k, v in own.items() if k in ("mu", "rho", "epsilon")}
+
+    edits: list[tuple[dict[str, Any], str]] = [
+        ({"guarantee": scaled(data["guarantee"], 0.999)}, "does not imply|do not make"),
+        ({"guarantee": count["replacing"]}, "adding or removing"),
+        (
+            {"count": count | {"guarantee": scaled(count["guarantee"], 0.99)}},
+            "standard dev|do not make",
+        ),
+        ({"count": count | {"guarantee": data["guarantee"]}}, "leaves nothing"),
+        ({"count": count | {"guarantee": cdp.GDP(0.1).to_dict()}}, "adding or removing"),
+        ({"count": count | {"standard_error": 0.99 * count["standard_error"]}}, "standard dev"),
+        ({"count": count | {"replacing": scaled(count["replacing"], 0.9)}}, "do not make"),
+    ]
+    if noise is not None:  # of the K-norm mean the noise is not stored
+        larger = scaled(count["guarantee"], 1.2)
+        edits += [
+            ({"count": count | {"guarantee": larger}}, "does not imply|do not make"),
+            ({"calibrated_to": noise | {"neighbours": "add-remove"}}, "does not imply|do not make"),
+            ({"calibrated_to": scaled(noise, 1.01)}, "does not imply|do not make"),
+            ({"count": None}, "does not imply|do not make"),
+        ]
+    for edit, word in edits:
+        with pytest.raises(ValueError, match=word):
+            cdp.Release.from_json(json.dumps(data | edit))
+
+
 @pytest.mark.parametrize("guarantee", [cdp.ApproxDP(0.3, 0.1), cdp.ApproxDP(1.0, 1e-3)], ids=str)
 def test_l2_noise_is_read_wherever_the_search_for_its_scale_ends(guarantee: Any) -> None:
     """Another build may end it up to a millionth farther; a thousandth less noise is refused."""

@@ -199,6 +199,9 @@ def test_steps_that_have_not_arrived_are_said():
     text = " ".join(made.report().split())
     assert all(doubt in text for doubt in made.doubts)
     assert all(doubt in made.summary() for doubt in made.doubts)
+    assert "may not have converged to the least-squares geodesic" in made.summary()
+    assert "expected error not given, as the result may not have converged" in text
+    assert repr(made).endswith(", may not have converged>")
     assert cdp.Release.from_json(made.to_json()).doubts == made.doubts
 
 

@@ -341,6 +341,19 @@ def test_ledger_refuses_a_chain_and_takes_an_exact_draw():
             call(SPHERE, times, points, PureDP(0.1), ledger=ledger)
 
 
+@pytest.mark.parametrize(("epsilon", "is_doubted"), [(0.5, True), (4.0, False)])
+def test_draws_far_from_the_records_are_said(epsilon, is_doubted):
+    """At n = 100, tau = .1, epsilon = 1 half of the draws were .3 to .7 from the fit."""
+    x, y, _, _ = problem(SPHERE, np.random.default_rng(0), 100, 0.04)
+    made = call(SPHERE, x, y, PureDP(epsilon), tau=0.1, coverage=False)
+    assert bool(made.doubts) == is_doubted
+    assert repr(made).endswith("may not have converged>") == is_doubted
+    assert ("as the result may not have converged" in " ".join(made.report().split())) == is_doubted
+    groups, twice = np.arange(100) % 2, PureDP(2 * epsilon)
+    table = call(SPHERE, x, y, twice, tau=0.1, coverage=False, groups=groups)
+    assert table.columns()["arrived"].tolist() == [0.0 if is_doubted else 1.0] * 2
+
+
 def test_the_choice_depends_on_the_budget_and_the_number_of_records():
     ball = cdp.Ball("sphere:2", [0.0, 0.0, 1.0], np.pi / 4)
 

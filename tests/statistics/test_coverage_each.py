@@ -12,17 +12,13 @@ import pytest
 
 import curvedp as cdp
 from chance import CONFIDENCE, DEVIATIONS
+from curvedp import _core
 from curvedp.audit import audit_samples
 from curvedp.errors import CoverageWarning, ExistenceError
 from curvedp.privacy import ZCDP, ApproxDP, GroupCoverage
 from curvedp.privacy.coverage import _margin, coverage_from_dict
-from curvedp.statistics.coverage import (
-    UNIT,
-    Counting,
-    categories,
-    weights_of,
-    weights_of_groups,
-)
+from curvedp.statistics.coverage import Counting
+from curvedp.statistics.tallies import UNIT, categories, weights_of, weights_of_groups
 from statistic_list import STATISTICS
 
 LINE = cdp.Ball("euclidean:1", center=[0.0], radius=1.0)
@@ -55,7 +51,40 @@ def test_weights_of_groups_are_those_of_each_alone(units):
     for start, stop in itertools.pairwise(offsets):
         own = None if ends is None else ends[(ends >= start) & (ends <= stop)] - start
         alone.append(weights_of(found[start:stop], own) if stop > start else (0, 0))
-    assert weights_of_groups(found, offsets, ends) == alone
+    assert (np.array(alone, dtype=object) / UNIT == weights_of_groups(found, offsets, ends).T).all()
+
+
+@pytest.mark.parametrize("guarantee", [GDP, cdp.PureDP(3.0)], ids=str)
+@pytest.mark.parametrize("by_secret", [False, True], ids=["numbered", "derived"])
+def test_numbers_of_groups_in_one_call_are_those_of_each_alone(guarantee, by_secret):
+    rng = np.random.default_rng(0)
+    n = np.concatenate((rng.integers(1, 400, 700), [2**20]))  # more than a task of groups
+    ends = np.concatenate(([0], np.cumsum(n)))
+    records = rng.random((ends[-1], 1))
+    weights = rng.integers(0, n + 1, (2, len(n))).astype(float)
+    keys = _core.GroupKeys.numbered(bytes(32))
+    if by_secret:
+        keys = _core.GroupKeys.derived(bytes(32), b"context")
+    frame = _core.Frame(cdp.Euclidean(1).kernels, np.zeros(1), 1.0)
+    design = _core.GroupDesign(1.0, None)
+
+    def made(designs, choice):
+        return _core.Groups([frame], ends, [design] * designs, choice, None)
+
+    counting = Counting.of_each(guarantee, guarantee, n.tolist(), 1)
+    asked = np.where(np.arange(len(n)) % 7, n, -1)
+    found = counting.draw_each(asked, weights, made, records, keys)
+    all_groups = made(1, np.zeros(len(n), dtype=np.int32))
+    for group in [*range(0, 700, 9), 255, 256, 699, 700]:
+        own = counting.of_group(int(n[group])) if asked[group] >= 0 else None
+        if own is None:
+            assert np.isnan(found[:, group]).all()
+            continue
+        stream = all_groups.stream(records, keys, group, 1, 0)
+        pair = tuple(int(x) * UNIT for x in weights[:, group])
+        alone = own.draw(pair, counting.total, stream)
+        assert found[:, group].tolist() == [*alone.noisy, alone.standard_error]
+    assert 20 < np.isfinite(found[0]).sum() < 650  # both kinds are among them
 
 
 def test_each_group_has_its_own_numbers():
@@ -308,4 +337,4 @@ def test_what_each_cannot_be_is_refused():
         mean(np.zeros((40, 1)), groups=[0, 20, 40])
     assert refused.value.smallest_n == 39
     found = categories([LINE], np.zeros((4, 1)), np.array([0, 4]))
-    assert weights_of_groups(found + 2.0, np.array([0, 4]), None) == [(0, 4 * UNIT)]
+    assert weights_of_groups(found + 2.0, np.array([0, 4]), None).tolist() == [[0.0], [4.0]]

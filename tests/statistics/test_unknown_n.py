@@ -336,14 +336,16 @@ def test_a_warning_made_an_error_comes_before_anything_is_spent():
     assert ledger.spent is None
 
 
-def test_stages_are_told_without_numbers(count_is, caplog):
+@pytest.mark.parametrize("name", ["conformal", "density"])
+def test_stages_are_told_without_numbers(name, count_is, caplog):
     count_is(30)
     told = []
     for n in (0, 400):
         caplog.clear()
         with caplog.at_level(logging.DEBUG, logger="curvedp"):
-            cdp.frechet_mean(rows(n), BALL, GDP, n_guess=25)
+            SERVED[name](rows(n), BALL, GDP, n_guess=25)
         told.append([record.getMessage() for record in caplog.records])
+    assert told[0]
     assert told[0] == told[1]
 
 
@@ -408,9 +410,17 @@ def test_all_statistics_are_served_but_these():
 
 def test_what_is_not_served_is_refused_before_anything_is_spent():
     ledger = cdp.Ledger(GDP)
-    mail = cdp.PrivateMail(n_components=1, guarantee=GDP, ball=BALL)
-    with pytest.raises((ConversionError, ValueError)):
-        mail.fit(rows(40))
+    flat = cdp.Ball("euclidean:3", [0.0] * 3, 1.0)
+    mail = cdp.PrivateMail(n_components=1, guarantee=GDP, ball=flat, alpha=0.0, ledger=ledger)
+    for call, reason in (
+        (lambda: mail.fit(rows(40)), "its shape shows how many"),
+        (lambda: mail.embed_query(rows(1), rows(40)), "that it was asked is seen"),
+        (lambda: mail.embed_query(rows(1), rows(40), method="noise"), "that it was asked is seen"),
+        (lambda: mail.embed_queries(rows(3), rows(40)), "that it was asked is seen"),
+        (lambda: cdp.mail.Client(mail, rows(40), method="noise"), "that it was asked is seen"),
+    ):
+        with pytest.raises(ConversionError, match=reason):
+            call()
     for call in (
         lambda: cdp.k_sample_test(rows(9), [0, 1, 2] * 3, BALL, GDP, n_guess=9),
         lambda: cdp.release(

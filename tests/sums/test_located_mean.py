@@ -66,7 +66,7 @@ def test_a_manifold_stands_in_the_balls_place_of_means_alone() -> None:
     for function in (cdp.frechet_variance, cdp.adaptive_mean, cdp.confidence_region):
         with pytest.raises(TypeError, match="needs a public ball"):
             function(records, sphere, cdp.GDP(1.0))
-    with pytest.raises(TypeError, match="public ball"):
+    with pytest.raises(TypeError, match="public Ball"):
         cdp.expected_error(sphere, 100, cdp.GDP(1.0))
 
 
@@ -192,6 +192,23 @@ def test_a_public_clip_level_is_used() -> None:
     records, _ = _records("sphere:2", 1000)
     with_clip = cdp.release(cdp.LocatedMean(clip=0.7), records, cdp.Sphere(2), cdp.GDP(1.0))
     assert with_clip.clip_level == 0.7
+
+
+def test_the_share_within_the_clip_level_is_told_with_its_deviation() -> None:
+    """It is the coverage of a mean without a ball, and costs nothing."""
+    records, _ = _records("sphere:2", 4000)
+    sphere, clip = as_manifold("sphere:2"), np.pi * 2.0 ** (-11 / 4)
+    errors = []
+    for guarantee in (cdp.GDP(4.0), cdp.GDP(4.0, neighbours="add-remove")):
+        found = cdp.release(cdp.LocatedMean(clip=clip), records, sphere, guarantee)
+        inside = float(np.mean(sphere.dist(found.value, records) <= clip))
+        assert 0.3 < inside < 0.9
+        assert abs(found.within - inside) < 10.0 * found.within_error + 0.01  # of a near point
+        assert f"(standard deviation {100.0 * found.within_error:.2g} %)" in found.report()
+        errors.append(found.within_error)
+    assert 0.0 < errors[1] < errors[0] < 0.01
+    with pytest.raises(ValueError, match="those within its clip level: leave coverage out"):
+        cdp.frechet_mean(records, sphere, cdp.GDP(1.0), coverage=True)
 
 
 def test_the_command_line_needs_no_ball(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 import curvedp as cdp
 from curvedp._core import Stream
-from curvedp.domain import WholeSpace
+from curvedp.checked_domain import WholeSpace
 from curvedp.errors import CoverageWarning
 from curvedp.manifolds import as_manifold
 from curvedp.statistics.public_time import KINDS, slow_records

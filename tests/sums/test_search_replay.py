@@ -308,7 +308,7 @@ def test_so_it_is_for_tables(listener: Listener) -> None:
                 LocatedMean(),
                 table(rows),
                 points="x",
-                ball=curvedp.domain.WholeSpace(cdp.Sphere(2)),
+                ball=curvedp.checked_domain.WholeSpace(cdp.Sphere(2)),
                 guarantee=RELATIONS["replace"],
                 by="site",
                 public_keys=True,

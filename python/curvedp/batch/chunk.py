@@ -12,12 +12,12 @@ from curvedp._validation import FloatArray, as_count
 from curvedp.batch.columns import Hashes, RecordColumns, group_names
 from curvedp.privacy import NoiseSecret
 from curvedp.statistics.call import Call, Designs, Report
-from curvedp.statistics.coverage import Weights
 from curvedp.statistics.grouping import Names, Offsets, side_by_side, units_of_groups
 from curvedp.statistics.paid import Paid
 from curvedp.statistics.release import sizes_of
 from curvedp.statistics.releases import Releases
 from curvedp.statistics.statistic import Statistic
+from curvedp.statistics.tallies import Weights
 
 __all__ = ["Chunk", "rows_of_chunk"]
 

@@ -159,18 +159,17 @@ def runs(keys: Table) -> tuple[Table, Offsets]:
 
 def _run_offsets(keys: Table) -> Offsets:
     """Beginnings of runs of equal keys, and the number of rows."""
-    ends = [np.array([0, len(keys)], dtype=np.int64)]
+    ends = [np.zeros(1, dtype=np.int64)]
     for column in keys.columns:
         done = 0
         for chunk in column.chunks:
             if len(chunk):
                 ends.append(done + _run_ends(chunk))
                 done += len(chunk)
-    # the ends of one array's runs are in order as they come
-    whole = len(ends) == 2
-    offsets: Offsets = (
-        np.concatenate((ends[0][:1], ends[1])) if whole else np.unique(np.concatenate(ends))
-    )
+    offsets = np.concatenate(ends)
+    if keys.num_columns > 1:  # those of one column are in order as they come
+        offsets.sort()
+        offsets = offsets[np.append(np.diff(offsets) > 0, True)]
     return _joined(keys, offsets)
 
 
@@ -192,7 +191,7 @@ def _joined(keys: Table, offsets: Offsets) -> Offsets:
         seams.update(np.cumsum([len(chunk) for chunk in column.chunks]).tolist())
     doubtful = [at for at in sorted(seams) if 0 < at < len(keys)]
     equal = [at for at in doubtful if _same(keys, at - 1, at)]
-    return np.setdiff1d(offsets, np.array(equal, dtype=np.int64))
+    return np.delete(offsets, np.searchsorted(offsets, equal))
 
 
 def _same(keys: Table, one: int, other: int) -> bool:

@@ -17,8 +17,8 @@ import numpy as np
 from curvedp.privacy import NoiseSecret
 from curvedp.privacy.coverage import Coverage, GroupCoverage
 from curvedp.statistics.call import Call
-from curvedp.statistics.coverage import Weights
 from curvedp.statistics.paid import COUNT_COLUMNS, stream_of_count
+from curvedp.statistics.tallies import Weights
 
 __all__ = ["added_up", "count_of", "counts_of_groups", "hidden", "shown"]
 

@@ -63,9 +63,9 @@ from curvedp.privacy.group_report import Range
 from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.store import LedgerEntry
 from curvedp.statistics.call import Call, Designs
-from curvedp.statistics.coverage import Weights
 from curvedp.statistics.releases import Releases
 from curvedp.statistics.tables import releases_table
+from curvedp.statistics.tallies import Weights
 
 __all__ = ["Job"]
 

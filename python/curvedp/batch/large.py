@@ -23,16 +23,17 @@ from curvedp.batch.counts import added_up, count_of
 from curvedp.batch.files import location_of
 from curvedp.batch.parameters import ball_from_dict, ball_to_dict
 from curvedp.batch.parquet import Source
-from curvedp.domain import Ball, check_ball
+from curvedp.checked_domain import check_ball
+from curvedp.domain import Ball
 from curvedp.errors import BatchError
 from curvedp.manifolds.reading import PLAIN, Reading
 from curvedp.privacy import Ledger, Release
 from curvedp.privacy.payment import charged
 from curvedp.statistics.call import Call, CoverageOption, Report
 from curvedp.statistics.counting import counted, with_coverage
-from curvedp.statistics.coverage import whole_weights
 from curvedp.statistics.frechet_mean import released_means
 from curvedp.statistics.paid import Paid
+from curvedp.statistics.tallies import whole_weights
 
 __all__ = ["PointsOfFile", "release_mean_of_file", "whole_pieces"]
 

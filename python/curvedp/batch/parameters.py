@@ -12,12 +12,14 @@ import numpy as np
 
 from curvedp.ball_templates import stored_unit
 from curvedp.batch.columns import RecordColumns
-from curvedp.domain import Ball, ProductBall, WholeSpace, as_domain
+from curvedp.checked_domain import WholeSpace, as_domain
+from curvedp.domain import Ball
 from curvedp.errors import BatchError
 from curvedp.manifolds import Manifold
 from curvedp.manifolds.reading import PLAIN, Reading
 from curvedp.mechanisms.choice import MECHANISMS
 from curvedp.privacy import Guarantee, Unproved
+from curvedp.product_ball import ProductBall
 from curvedp.statistics import Statistic
 from curvedp.statistics.beside import check_statistic
 from curvedp.statistics.call import Call, CoverageOption, Designs

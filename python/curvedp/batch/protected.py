@@ -43,7 +43,8 @@ from curvedp.batch.parquet import all_rows
 from curvedp.batch.results import errors_of, manifest
 from curvedp.batch.storage import as_json
 from curvedp.batch.tables import BatchReleases
-from curvedp.domain import Ball, WholeSpace, as_domain
+from curvedp.checked_domain import WholeSpace, as_domain
+from curvedp.domain import Ball
 from curvedp.errors import BatchError
 from curvedp.manifolds.reading import Reading
 from curvedp.statistics import Statistic

@@ -21,11 +21,13 @@ from curvedp.batch.protected import release_protected
 from curvedp.batch.run import Threads, Workers, run
 from curvedp.batch.tables import BatchReleases, release_table
 from curvedp.batch.upload import place_of
-from curvedp.domain import Ball, ProductBall, WholeSpace, as_domain
+from curvedp.checked_domain import WholeSpace, as_domain
+from curvedp.domain import Ball
 from curvedp.errors import BatchError
 from curvedp.manifolds.reading import Reading
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
 from curvedp.privacy.base import adds_or_removes
+from curvedp.product_ball import ProductBall
 from curvedp.statistics import Mean, Statistic
 from curvedp.statistics.beside import check_statistic
 from curvedp.statistics.call import Call, CoverageOption, Progress, reporter

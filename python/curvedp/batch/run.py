@@ -28,8 +28,8 @@ from curvedp.batch.upload import Upload, place_of
 from curvedp.errors import BatchError
 from curvedp.privacy import Ledger
 from curvedp.statistics.call import Report
-from curvedp.statistics.coverage import Weights
 from curvedp.statistics.releases import Releases
+from curvedp.statistics.tallies import Weights
 
 __all__ = ["AT_ONCE", "Threads", "Workers", "run"]
 

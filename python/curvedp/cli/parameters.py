@@ -13,9 +13,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from curvedp.checked_domain import WholeSpace
 from curvedp.cli.csv_files import Dialect
 from curvedp.cli.tables import SUFFIXES, FileError, as_points, read_table
-from curvedp.domain import Ball, WholeSpace
+from curvedp.domain import Ball
 from curvedp.manifolds import Manifold, as_manifold
 from curvedp.privacy import GDP, ZCDP, ApproxDP, Ledger, PureDP, Release
 

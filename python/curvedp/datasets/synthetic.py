@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 
 from curvedp import _core
 from curvedp._validation import FloatArray, as_count, as_finite, as_points, as_positive
-from curvedp.domain import Ball, check_ball
+from curvedp.checked_domain import check_ball
+from curvedp.domain import Ball
 from curvedp.manifolds import Manifold, Sphere, as_manifold
 from curvedp.manifolds.base import Seed
 from curvedp.mechanisms.grid import grid_step

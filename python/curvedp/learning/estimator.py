@@ -15,7 +15,8 @@ from scipy.sparse import issparse
 
 from curvedp._labels import refuse_missing
 from curvedp._validation import FloatArray
-from curvedp.domain import Ball, ProductBall, check_any_ball, check_ball
+from curvedp.checked_domain import check_any_ball, check_ball
+from curvedp.domain import Ball
 from curvedp.learning._sklearn import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -30,6 +31,7 @@ from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
 from curvedp.privacy.base import adds_or_removes
 from curvedp.privacy.statement import Statement
+from curvedp.product_ball import ProductBall
 from curvedp.statistics.call import CommonOptions, CoverageOption
 
 #: Parameters that are values with parameters of their own.

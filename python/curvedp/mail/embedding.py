@@ -80,6 +80,10 @@ class Embedding(EachGroup[Release]):
     title: ClassVar[str] = "supervised embedding"
     beside: ClassVar[Literal["labels"]] = "labels"
     memory: ClassVar[float] = 8.0
+    why_unserved: ClassVar[str] = (
+        "an embedding has a row for each record, so its shape shows how many the collection has; "
+        "noise hides what one of them is: leave out neighbours"
+    )
     counted: ClassVar[bool] = False
 
     n_components: int = 2

@@ -21,7 +21,6 @@ from curvedp.mail.landmarks import Settings
 from curvedp.mail.query import PrivateQuery, QueryRelease
 from curvedp.mail.rows import as_rows
 from curvedp.manifolds import Euclidean
-from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret, Release
 from curvedp.statistics.call import UnitOptions
 from curvedp.statistics.grouping import GroupsLike
@@ -392,7 +391,7 @@ class PrivateMail(Conventions):
     def _guarantee(self) -> Guarantee:
         if self.guarantee is None:
             raise TypeError("guarantee is not set: pass PureDP, ApproxDP, ZCDP or GDP")
-        return check_guarantee(self.guarantee)
+        return self.guarantee
 
     def _ball(self, size: int) -> Ball:
         if self.ball is None:

@@ -25,6 +25,7 @@ from curvedp.mail.iteration import rounding_error
 from curvedp.mail.noise import EmbeddingNoise
 from curvedp.mail.subset import naming_probability, subset_response
 from curvedp.mechanisms import outward_scale, ways_to_meet
+from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.privacy import Guarantee, Release
 from curvedp.privacy.statement import Statement
 from curvedp.statistics.call import Call
@@ -174,6 +175,10 @@ class PrivateQuery(EachGroup[Release]):
     title: ClassVar[str] = "query among public anchors"
     memory: ClassVar[float] = 8.0
     counted: ClassVar[bool] = False
+    why_unserved: ClassVar[str] = (
+        "a query is one record, and that it was asked is seen; its neighbours are all other "
+        "queries: leave out neighbours"
+    )
 
     anchors: Anchors
     method: str = "cell"
@@ -224,6 +229,7 @@ class PrivateQuery(EachGroup[Release]):
 
     def response(self, guarantee: Guarantee) -> Response | None:
         """The law of the named cells; None for the method "noise"."""
+        check_guarantee(guarantee, self.served, self.why_unserved)
         if self.method == "noise":
             return None
         anchors, epsilon = self.anchors, sufficient(guarantee)

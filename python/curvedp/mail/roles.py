@@ -26,7 +26,6 @@ from curvedp.mail.private_mail import PrivateMail
 from curvedp.mail.query import PrivateQuery
 from curvedp.mail.retrieval import in_turn
 from curvedp.mail.rows import as_rows
-from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.privacy import Ledger
 
 #: Sessions that a server keeps; then it forgets the one that was opened first.
@@ -80,7 +79,7 @@ class Client:
         )
         if embedding.guarantee is None:
             raise TypeError("guarantee is not set: pass PureDP, ApproxDP, ZCDP or GDP")
-        self._response = self._statistic.response(check_guarantee(embedding.guarantee))
+        self._response = self._statistic.response(embedding.guarantee)
         cells = None if self._response is None else self._response.cells.values
         embedded = self._anchors.landmarks.embedding
         self.session = Session(len(self._anchors.rows), embedded, cells)

@@ -33,7 +33,18 @@ class Manifold:
 
     Points and tangent vectors are arrays of shape ``(..., *point_shape)``; leading axes broadcast
     against each other. Input of any real dtype is widened to float64. Lengths are in the units of
-    the metric.
+    the metric. Spaces are made by their own classes, such as `Sphere`.
+
+    Parameters
+    ----------
+    kind : str
+        Name of the compiled maps.
+    size : int
+        Dimension, or order of the matrices.
+    parameter : float
+        Further number of that kind, such as a radius or a curvature.
+    point_shape : tuple of int
+        Shape of a point.
     """
 
     #: What its points are called together.
@@ -737,7 +748,8 @@ class Manifold:
         return points.shape[: points.ndim - len(self.point_shape)]
 
     def _broadcast(self, *arrays: FloatArray) -> tuple[int, ...]:
-        return np.broadcast_shapes(*(self._lead(array) for array in arrays))
+        leads = {self._lead(array) for array in arrays}
+        return leads.pop() if len(leads) == 1 else np.broadcast_shapes(*leads)
 
     def _flat(self, points: FloatArray) -> FloatArray:
         return points.reshape(-1, self.point_size)

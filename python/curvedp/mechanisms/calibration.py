@@ -16,13 +16,23 @@ from curvedp.privacy import GDP, ApproxDP, Guarantee, PureDP, Unproved
 from curvedp.privacy.base import Neighbours
 from curvedp.privacy.l2_noise import l2_epsilon
 
+#: Why noise is calibrated to replacing a record, and what serves those who protect their number.
+NUMBER_IS_PUBLIC = (
+    "noise is calibrated to replacing a record, with the number of records public. The mean, the "
+    "median, moments, k-means and the density of one data set take it with n_guess, and a mean "
+    "without a ball without one; elsewhere leave out neighbours if that number may be known"
+)
+
 
 def check_guarantee(
-    guarantee: Guarantee | None, served: Sequence[Neighbours] = ("replace",)
+    guarantee: Guarantee | None,
+    served: Sequence[Neighbours] = ("replace",),
+    why: str = NUMBER_IS_PUBLIC,
 ) -> Guarantee:
     """The guarantee, if noise can be calibrated to it: every calibration passes here.
 
-    All sensitivities are those of replacing a record, but where `served` names another relation.
+    All sensitivities are those of replacing a record, but where `served` names another relation;
+    `why` says what others lack.
 
     Raises
     ------
@@ -37,12 +47,7 @@ def check_guarantee(
             f"{type(guarantee).__name__}"
         )
     if guarantee.neighbours not in served:
-        raise ConversionError(
-            f"{guarantee} cannot be met: noise is calibrated to replacing a record, with the "
-            "number of records public. The mean, the median, moments, k-means and the density of "
-            "one data set take it with n_guess, and a mean without a ball without one; elsewhere "
-            "leave out neighbours if that number may be known"
-        )
+        raise ConversionError(f"{guarantee} cannot be met: {why}")
     return guarantee
 
 

@@ -56,9 +56,15 @@ class VectorNoise:
     def add(self, vector: FloatArray, stream: _core.Stream) -> FloatArray:
         """The vector, or each row of the table, with noise drawn exactly, on a public grid."""
         noisy = vector.reshape(-1, self.size).copy()
-        step = _core.flat_grid_step(self.scale, self.largest, STEPS_PER_SCALE)
-        self._law().add_on_grid(stream, step, noisy)
+        law, step = self.law
+        law.add_on_grid(stream, step, noisy)
         return noisy.reshape(vector.shape)
+
+    @property
+    def law(self) -> tuple[_core.Noise, float]:
+        """The noise, and the step of its public grid."""
+        step = _core.flat_grid_step(self.scale, self.largest, STEPS_PER_SCALE)
+        return self._law(), step
 
     def _law(self) -> _core.Noise:
         return _law_of(self.size, "laplace" if self.pure else "gaussian", self.scale)

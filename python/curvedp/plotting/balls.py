@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curvedp._displays import Shown
-from curvedp.domain import Ball, ProductBall
+from curvedp.domain import Ball
 from curvedp.manifolds import SPD, Manifold, Rotations
 from curvedp.plotting.figures import new_figure
 from curvedp.plotting.points import VIEWS, ReleasedPoint, draw_entries, view_of
+from curvedp.product_ball import ProductBall
 from curvedp.unit import told_in
 
 #: Labels that say nothing here.

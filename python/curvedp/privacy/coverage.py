@@ -75,8 +75,7 @@ class Coverage:
         noise : str
         guarantee : Guarantee
         """
-        no_point = 2.0 / math.sqrt(3.0) * float(point[1])
-        outside = float(point[0]) - 0.5 * no_point
+        _, outside, no_point = numbers_of_point(float(point[0]), float(point[1]), n)
         return cls.of_numbers(outside, no_point, standard_error, n, noise, guarantee)
 
     @classmethod
@@ -332,6 +331,19 @@ class GroupCoverage:
 def coverage_from_dict(data: dict[str, Any]) -> Coverage | GroupCoverage:
     """Inverse of `to_dict` of either."""
     return GroupCoverage.from_dict(data) if "groups" in data else Coverage.from_dict(data)
+
+
+def numbers_of_point(x: Any, y: Any, n: Any) -> tuple[Any, Any, Any]:
+    """Numbers inside, outside and of no points that a point of the triangle stands for.
+
+    Parameters
+    ----------
+    x, y, n : number, or ndarray of one shape
+        Coordinates, and the number of records.
+    """
+    no_point = 2.0 / math.sqrt(3.0) * y
+    outside = x - 0.5 * no_point
+    return n - outside - no_point, outside, no_point
 
 
 def _margin(noise: str, groups: int) -> float:

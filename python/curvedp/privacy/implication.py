@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import lru_cache
+from typing import TypeVar
 
 from curvedp.privacy.base import Guarantee
-from curvedp.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP
+from curvedp.privacy.conversion import round_up
+from curvedp.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP, Unproved
 
 #: Relative room for roundings of conversions, there and back.
 _ROOM = 1e-9
@@ -44,3 +47,40 @@ def implies(noise: PureDP | GDP | ApproxDP, promise: Guarantee) -> bool:
         case _:
             return False
     return needed is not None and needed <= kept * (1 + _ROOM)
+
+
+_G = TypeVar("_G", bound=Guarantee)
+
+
+def beside(promise: _G, share: Guarantee) -> _G:
+    """The rest of a promise beside a share of it, of another step on the same records.
+
+    Parameters
+    ----------
+    promise, share : Guarantee
+        Under one relation; the share of the promise's kind, or under (epsilon, delta) pure.
+
+    Returns
+    -------
+    Guarantee
+        Rounded up.
+
+    Raises
+    ------
+    ValueError
+        If nothing is left, or the share is of another kind.
+
+    Examples
+    --------
+    >>> print(beside(GDP(1.0), GDP(0.6)), beside(ApproxDP(1.0, 1e-6), PureDP(0.25)))
+    GDP(mu=0.8) ApproxDP(epsilon=0.75, delta=1e-06)
+    """
+    is_approximate = isinstance(promise, ApproxDP)
+    fits = isinstance(share, PureDP if is_approximate else type(promise))
+    left = [Fraction(0)]
+    if fits and not isinstance(promise, Unproved):
+        used = share.additive() + (Fraction(0),) * is_approximate
+        left = [whole - own for whole, own in zip(promise.additive(), used, strict=True)]
+    if left[0] <= 0:
+        raise ValueError(f"{promise} leaves nothing beside a count at {share}")
+    return promise.from_additive(left, round_up, neighbours=promise.neighbours)

@@ -207,14 +207,6 @@ class Release(ReleaseText):
             raise ValueError("noise of an unproved release is calibrated to no guarantee")
         if not isinstance(self.calibrated_to, (PureDP, GDP, ApproxDP, NoneType)):
             raise TypeError("calibrated_to must be PureDP, GDP, ApproxDP or None")
-        noise = self.calibrated_to
-        if noise is not None and not (
-            implies(noise, self.guarantee)
-            and (self.count is not None or noise.neighbours == self.guarantee.neighbours)
-        ):
-            raise ValueError(
-                f"noise for {self.calibrated_to} does not imply the guarantee {self.guarantee}"
-            )
         if not isinstance(self.provenance, (Provenance, NoneType)):
             raise TypeError("provenance must be a Provenance or None")
         expected = None if self.expected_error is None else float(self.expected_error)
@@ -235,6 +227,7 @@ class Release(ReleaseText):
         }
         for name, coerced_value in coerced.items():
             object.__setattr__(self, name, coerced_value)
+        self._check_noise_and_count()
 
     def _check_what_a_guarantee_rests_on(self) -> None:
         """Refuses radii, sensitivities, scales and tolerances with which no guarantee can hold."""
@@ -243,6 +236,20 @@ class Release(ReleaseText):
         if not 0 <= float(self.solver_tolerance) < math.inf:
             raise ValueError(
                 f"solver_tolerance must be nonnegative and finite, got {self.solver_tolerance}"
+            )
+
+    def _check_noise_and_count(self) -> None:
+        """Refuses noise and a count of records that do not make the guarantee together."""
+        noise, promise, beside = self.calibrated_to, self.guarantee, ""
+        if isinstance(promise, Unproved):
+            return
+        relation = promise.neighbours
+        if self.count is not None:
+            promise, relation = self.count.rest_of(promise, self.records_per_unit), "replace"
+            beside = f", beside a count at {self.count.guarantee}"
+        if noise is not None and not (noise.neighbours == relation and implies(noise, promise)):
+            raise ValueError(
+                f"noise for {noise} does not imply the guarantee {self.guarantee}{beside}"
             )
 
     @property

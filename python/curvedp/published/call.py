@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from curvedp import _core
 from curvedp._stages import tell_stage
 from curvedp._validation import FloatArray, as_count
-from curvedp.domain import Ball, check_ball
+from curvedp.checked_domain import check_ball
+from curvedp.domain import Ball
 from curvedp.mechanisms import ways_to_meet
 from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.privacy import GDP, Guarantee, Ledger, PureDP, Release, Unproved

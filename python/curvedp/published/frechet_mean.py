@@ -11,7 +11,8 @@ from curvedp import _core
 from curvedp._guard import quiet
 from curvedp._stages import tell_stage
 from curvedp._validation import FloatArray
-from curvedp.domain import Ball, refused_radius
+from curvedp.checked_domain import refused_radius
+from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms import Mechanism, choose_mechanism, ways_to_meet
 from curvedp.privacy import Guarantee, Release

@@ -45,10 +45,8 @@ _SPREAD = (
     "the spread of a covariate within its range may be noise alone, so that the slope is too "
     "short; use a narrower range, more records or a larger budget"
 )
-_BUDGET = (
-    "the budget is too small for the number of records; use a larger budget, more records, or tau "
-    "if about the largest residual is known"
-)
+_BUDGET = "the budget is too small for the number of records; use a larger budget or more records"
+_GIVE_TAU = ", or tau if about the largest residual is known"
 _RARE = (
     "few records may lie far from the others in their covariates, and too few to be seen in this "
     "budget; use a range no wider than the covariates', or release the means of groups instead"
@@ -358,7 +356,7 @@ class AdaptiveFit:
         if self._is_out_of_reach(metric) and _RARE not in self.doubts:
             self.doubts.append(_RARE)
         if design.is_short:
-            self.doubts.append(_BUDGET)
+            self.doubts.append(_BUDGET + (_GIVE_TAU if design.tau is None else ""))
         if not arrival.is_seen or not math.isfinite(self.spread):
             self.doubts.append(_STEPS)
         if np.linalg.norm(self.velocities, axis=1).sum() > 0.99 * design.v_max:

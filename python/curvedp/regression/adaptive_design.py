@@ -42,8 +42,8 @@ _SHORTEST = 1 / 500
 #: Intervals of quantiles end at this multiple of the radius: no residual at a point of the ball is
 #: longer.
 _BEYOND = 2.0
-#: Records that a quantile leaves above it: in scales of its own noise, and in moves of the mean.
-_RESERVE, _BALANCE = 16.0, 2.0
+#: Records that a quantile leaves above it, in moves of the mean.
+_BALANCE = 2.0
 #: Reserve of cycles before the last, which need not arrive exactly, over that of the last.
 _TRAVEL = 2.0
 #: Most values at which leverages are cut.
@@ -52,7 +52,9 @@ _MOST_CUTS = 8
 _ROBUST_LEVEL = 0.6
 #: Length of the mean of what is clipped, over that if all that may be were clipped to nothing: as
 #: it usually is, and for bands.
-_CLIPPED, CLIPPED_AT_MOST = 0.1, 0.25
+_CLIPPED, CLIPPED_AT_MOST = 0.05, 0.25
+#: Deviations of its noise that the measured length is lowered by as usual, and raised by for bands.
+EXCESS_USUAL, EXCESS_AT_MOST = -1.75, 0.5
 #: Relative rounding of the mean of a unit's covariates, for units of up to 2^40 records.
 _UNIT_ROUNDING = 2.0**-12
 #: Clipping length of the second moments of contributions, over that of the last steps.
@@ -61,7 +63,7 @@ MEAT_CLIP = 2.0
 NORM_WEIGHT = 0.5
 #: Contributions count up to so many clipping lengths where it is measured how much is cut off; and
 #: the weight of that beside the second moments.
-EXCESS_CLIP, EXCESS_WEIGHT = 4.0, 1.0
+EXCESS_CLIP, EXCESS_WEIGHT = 4.0, 1.45
 #: Units whose products are added up at once.
 UNITS_AT_ONCE = 4096
 
@@ -250,7 +252,7 @@ class AdaptiveDesign:
             moves = math.sqrt(self.size * (self.size + 1)) / last.epsilon
         else:
             moves = math.sqrt(self.size / len(steps)) / last.mu
-        reserve = _above(_RESERVE, self.moved_units, quantile)
+        reserve = _above(self.schedule.reserve, self.moved_units, quantile)
         return max(_BALANCE * moves * self.moved_units, reserve)
 
     def public_residual(self, cycle: Cycle) -> float:
@@ -311,14 +313,18 @@ class AdaptiveDesign:
         norm at most the square of the clipping length; two of them have a nonnegative inner
         product, so their distance is at most sqrt 2 times that. So are those added up over
         covariates, whose mean's norm counts with the weight `NORM_WEIGHT`. The mean share of
-        `EXCESS_CLIP` - 1 lengths that is cut off, in [0, 1], has that of `EXCESS_WEIGHT`: where a
-        unit moves the others most, its two values are at least (`MEAT_CLIP` - 1) lengths.
+        `EXCESS_CLIP` - 1 lengths that is cut off, in [0, 1], has that of `EXCESS_WEIGHT`. What one
+        unit moves is convex in the shorter of its two lengths between 1 and `MEAT_CLIP`, and
+        largest at either end of that.
         """
         rows = self.covariates + 1
         largest = (MEAT_CLIP * length) ** 2
         weight = EXCESS_WEIGHT if self.measures_excess else 0.0
-        moved = math.sqrt(2) * math.hypot(1.0, NORM_WEIGHT)
-        moved = math.hypot(moved, weight * (EXCESS_CLIP - MEAT_CLIP) / (EXCESS_CLIP - 1.0))
+        of_moments, span = math.hypot(1.0, NORM_WEIGHT), EXCESS_CLIP - 1.0
+        moved = max(
+            math.hypot(of_moments * math.hypot(1.0, shorter**2), weight * share)
+            for shorter, share in ((1.0, (EXCESS_CLIP - MEAT_CLIP) / span), (1 / MEAT_CLIP, 1.0))
+        )
         # of the norm: products of a chunk of units added up in any order, then the chunks
         products = UNITS_AT_ONCE * rows + self.n / UNITS_AT_ONCE + self.ball.manifold.dim**2
         return VectorNoise.of(

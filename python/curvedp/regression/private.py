@@ -26,8 +26,13 @@ from curvedp.mechanisms.grid import grid_step, round_to_grid
 from curvedp.mechanisms.k_norm_gradient import CHAIN_WHY
 from curvedp.privacy import GDP, Guarantee, PureDP, Unproved
 from curvedp.regression.adaptive import AdaptiveFit
-from curvedp.regression.adaptive_design import CLIPPED_AT_MOST, AdaptiveDesign
-from curvedp.regression.choice import expected_choice, is_supported, longest_velocity
+from curvedp.regression.adaptive_design import (
+    CLIPPED_AT_MOST,
+    EXCESS_AT_MOST,
+    EXCESS_USUAL,
+    AdaptiveDesign,
+)
+from curvedp.regression.choice import expected_choice, far_mass, is_supported, longest_velocity
 from curvedp.regression.covariate import (
     Ranges,
     are_several,
@@ -50,6 +55,12 @@ from curvedp.statistics.releases import Releases
 
 #: Longest reach in radii of curvature: squares of hyperbolic functions of it are finite.
 _LONGEST = 300.0
+#: Mass of draws far from the fit over that near it, about, that is told.
+_MOST_FAR = 0.05
+_FAR_DRAWS = (
+    "the budget is so small for the number of records that many draws lie far from the records, "
+    "anywhere in the ball; use a larger budget, more records or a smaller ball"
+)
 
 
 @dataclass(frozen=True)
@@ -211,13 +222,21 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
             expected_error=None,
             assumptions=group.paid.assumptions_if(design.is_exact),
         )
-        return GeodesicRelease(**vars(released), x_range=self.x_range, tau=self.tau, v_max=v_max)
+        mass = far_mass(group.ball.manifold.dim, group.ball.radius, v_max, design.tau, noise.scale)
+        return GeodesicRelease(
+            **vars(released),
+            x_range=self.x_range,
+            tau=self.tau,
+            v_max=v_max,
+            doubts=(_FAR_DRAWS,) if mass > _MOST_FAR else (),
+        )
 
     def further_columns(self, releases: Releases[GeodesicRelease]) -> dict[str, FloatArray]:
-        """The place of the footpoint of whitened steps, and what bands are computed from."""
-        if self.is_drawn:
-            return {}
+        """Numbers that bands of whitened steps rest on, and 1 where no doubt is told, else 0."""
         q, found = self.beside_width, releases.results or ()
+        arrived = np.array([math.nan if own is None else float(own.arrived) for own in found])
+        if self.is_drawn:
+            return {"arrived": arrived}
         columns = {
             "x_center": np.full((len(found), q), np.nan),
             "moments": np.full((len(found), (q + 1) ** 2), np.nan),
@@ -228,7 +247,6 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
             "meat_deviation": np.full(len(found), np.nan),
             "leverage": np.full(len(found), np.nan),
             "deviation": np.full(len(found), np.nan),
-            "arrived": np.full(len(found), np.nan),
         }
         for number, own in enumerate(found):
             if own is not None and own.moments is not None:
@@ -236,7 +254,7 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
                     column[number] = np.reshape(getattr(own, name), column.shape[1:])
         if q == 1:
             columns["x_center"] = columns["x_center"][:, 0].copy()
-        return columns
+        return {**columns, "arrived": arrived}
 
     def _adaptive(self, group: Group, times: FloatArray) -> GeodesicRelease:
         design: AdaptiveDesign = group.design
@@ -247,15 +265,18 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
         # functions of noisy vectors on grids of their own: this grid only shortens digits
         grid = design.coarsest_scale
         value = rounded(group.ball, fit.footpoint, fit.velocities, grid, design.v_max)
-        seen = max(fit.excess - 2.0 * fit.excess_deviation, 0.0)
-        usual = design.deviation_after(fit.length, excess=seen) * math.sqrt(fit.spread)
+        usual, at_most = (
+            fit.excess + deviations * fit.excess_deviation
+            for deviations in (EXCESS_USUAL, EXCESS_AT_MOST)
+        )
+        error = design.deviation_after(fit.length, excess=usual) * math.sqrt(fit.spread)
         released = group.release(
             value=value,
             statistic=self.title,
             sensitivity=noise.sensitivity,
             solver_tolerance=noise.rounding,
             scale=noise.scale,
-            expected_error=None if fit.doubts else usual,
+            expected_error=None if fit.doubts else error,
         )
         return GeodesicRelease(
             **vars(released),
@@ -270,7 +291,7 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
             meat_deviation=fit.meat_deviation,
             remains=fit.remains,
             growth=fit.growth,
-            deviation=design.deviation_after(fit.length, CLIPPED_AT_MOST, fit.excess),
+            deviation=design.deviation_after(fit.length, CLIPPED_AT_MOST, at_most),
             doubts=tuple(fit.doubts),
         )
 

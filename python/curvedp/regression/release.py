@@ -30,6 +30,7 @@ from curvedp.regression.whitening import CovariateLaw, StepMetric, solved
 from curvedp.statistics.quantiles import mixed_quantile
 from curvedp.unit import told_in
 
+_NOT_ARRIVED = "the result may not have converged to the least-squares geodesic"
 #: Below it the bound of tails that bands rest on does not hold.
 _LEAST_LEVEL = 0.8
 #: Leverage over the released one beyond which too few records lie for a band.
@@ -95,8 +96,9 @@ class GeodesicRelease(Release):
         Standard deviation of the noise in each coordinate of contributions so whitened, clipping
         included.
     doubts : tuple of str
-        Why the steps may not have arrived at the fit, by released and public numbers; empty if
-        nothing tells so. With doubts there is no expected error, and no band.
+        Why the result may not have converged to the least-squares geodesic of the records, by
+        released and public numbers; empty if nothing tells so. With doubts there is no expected
+        error, no band and no p-value.
     """
 
     x_range: Ranges
@@ -176,7 +178,7 @@ class GeodesicRelease(Release):
 
     @property
     def arrived(self) -> bool:
-        """False if the steps may not have arrived at the fit; see `doubts`."""
+        """False if the result may not have converged to the least-squares geodesic: `doubts`."""
         return not self.doubts
 
     @quiet
@@ -412,6 +414,8 @@ class GeodesicRelease(Release):
         return {**super().to_dict(), **own}
 
     def _error(self) -> str:
+        if self.doubts:
+            return f"not given, as {_NOT_ARRIVED}: see below why"
         if self.expected_error is None:
             return "not known"
         told = told_in(self.ball_unit)
@@ -432,13 +436,17 @@ class GeodesicRelease(Release):
             *self._spread(),
         ]
 
+    def __repr__(self) -> str:
+        said = super().__repr__()
+        return said if self.arrived else f"{said[:-1]}, may not have converged>"
+
     def _at(self) -> str:
         if self.x_center is None:
             return ", ".join(f"{(low + high) / 2:.6g}" for low, high in pairs_of(self.x_range))
         return ", ".join(f"{x:.6g}" for x in np.ravel(self.x_center))
 
     def _spread(self) -> list[str]:
-        return [f"may not have arrived at the fit: {doubt}" for doubt in self.doubts]
+        return [f"{_NOT_ARRIVED}: {doubt}" for doubt in self.doubts]
 
 
 def stack(footpoint: FloatArray, *velocities: FloatArray) -> FloatArray:

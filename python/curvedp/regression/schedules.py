@@ -43,12 +43,16 @@ class Schedule:
     cycles : tuple of Cycle
     meat : float
         Of the second moments of contributions.
+    reserve : float
+        Units that a quantile leaves above it, in scales of its own noise: more of them make it
+        rarer that it lies beyond all.
     """
 
     moments: float
     leverages: float
     cycles: tuple[Cycle, ...]
     meat: float
+    reserve: float = 16.0
 
     @property
     def measures(self) -> bool:
@@ -76,14 +80,15 @@ _GAUSSIAN = Schedule(
 )
 #: The same for budgets at which measuring costs little.
 _GAUSSIAN_RICH = Schedule(
-    0.04,
-    0.04,
-    (
-        Cycle(0.04, ((0.03, 1.0), (0.03, 1.0))),
-        Cycle(0.03, ((0.05, 1.0),)),
-        Cycle(0.05, tuple((0.23, 1 / k) for k in (1, 2, 3))),
-    ),
     0.03,
+    0.035,
+    (
+        Cycle(0.03, ((0.02, 1.0), (0.02, 1.0))),
+        Cycle(0.02, ((0.03, 1.0),)),
+        Cycle(0.07, tuple((0.25, 1 / k) for k in (1, 2, 3))),
+    ),
+    0.04,
+    reserve=20.0,
 )
 _PURE = Schedule(
     0.14, 0.08, (Cycle(0.07, ((0.13, 1.0),)), Cycle(0.08, ((0.15, 1.0), (0.34, 1.0)))), 0.07

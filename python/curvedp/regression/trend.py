@@ -22,7 +22,8 @@ from curvedp import _core
 from curvedp._guard import quiet
 from curvedp._hints import hinting
 from curvedp._validation import FloatArray, as_choice, as_count, as_float_array, as_positive
-from curvedp.domain import Ball, check_ball
+from curvedp.checked_domain import check_ball
+from curvedp.domain import Ball
 from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.privacy import Guarantee
 from curvedp.regression.covariate import (

@@ -23,7 +23,8 @@ from curvedp import _core
 from curvedp._guard import warn_of_noise
 from curvedp._memory import ask_for_memory
 from curvedp._validation import as_choice, as_count
-from curvedp.domain import Ball, ProductBall, WholeSpace, as_domain
+from curvedp.checked_domain import WholeSpace, as_domain
+from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
 from curvedp.manifolds import Manifold
 from curvedp.mechanisms import Way
@@ -39,6 +40,7 @@ from curvedp.privacy.base import calibration_of
 from curvedp.privacy.payment import pay
 from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.wording import percent
+from curvedp.product_ball import ProductBall
 from curvedp.statistics.grouping import GroupsLike, Offsets
 from curvedp.statistics.public_time import TIMINGS, Timing
 from curvedp.statistics.statistic import Statistic
@@ -125,7 +127,7 @@ class Call:
         if any(isinstance(ball, WholeSpace) for ball in self.balls):
             object.__setattr__(self, "statistic", self.statistic.without_ball())
         as_count(self.records_per_unit, "records_per_unit")
-        check_guarantee(self.guarantee, self.statistic.served)
+        check_guarantee(self.guarantee, self.statistic.served, self.statistic.why_unserved)
         composed(self.guarantee, as_count(self.groups_per_unit, "groups_per_unit"))
         self.statistic.check(self)
 

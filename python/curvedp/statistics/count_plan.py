@@ -24,6 +24,7 @@ from curvedp.privacy import GDP, ApproxDP, Guarantee, PureDP
 from curvedp.privacy.base import with_relation
 from curvedp.privacy.conversion import round_down
 from curvedp.privacy.private_keys import geometric_key_threshold
+from curvedp.privacy.record_count import geometric_deviation, rounded_deviation
 from curvedp.sums.noise import mean_length
 
 #: Least and largest share of epsilon or mu that the count takes.
@@ -101,8 +102,8 @@ class CountPlan:
     def standard_error(self) -> float:
         """Standard deviation of the noise; of rounded Gaussian noise at most."""
         if isinstance(self.way, PureDP):
-            return math.sqrt(2.0 * math.exp(-self._rate)) / -math.expm1(-self._rate)
-        return math.sqrt(self.scale**2 + 0.25)
+            return geometric_deviation(self._rate)
+        return rounded_deviation(self.scale)
 
     @property
     def _rate(self) -> float:

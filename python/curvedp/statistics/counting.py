@@ -74,7 +74,7 @@ def check_coverage(call: Call, coverage: CoverageOption, *, is_grouped: bool) ->
     if not any(coverage is own for own in words) and coverage != "each":
         raise TypeError(f'coverage must be True, False, "each" or None, got {coverage!r}')
     if coverage and not call.statistic.counted:
-        raise ValueError(f"the {call.statistic.title} does not count records: leave coverage out")
+        raise ValueError(f"{call.statistic.why_uncounted}: leave coverage out")
     if coverage == "each" and not is_grouped:
         raise ValueError('coverage="each" counts the records of each group: give groups, or True')
 

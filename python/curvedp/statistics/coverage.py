@@ -9,25 +9,26 @@ Proof, units and groups: docs/proofs/coverage.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from curvedp import _core
 from curvedp._text import rounded_up
 from curvedp._validation import FloatArray
-from curvedp.domain import Ball, ProductBall
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms import Way
 from curvedp.mechanisms.vector_noise import VectorNoise
 from curvedp.privacy import GDP, ApproxDP, Guarantee, PureDP
 from curvedp.privacy.base import calibration_of
 from curvedp.privacy.conversion import round_down
-from curvedp.privacy.coverage import Coverage
+from curvedp.privacy.coverage import Coverage, numbers_of_point
 from curvedp.statistics.grouping import Offsets
+from curvedp.statistics.tallies import UNIT, Weights
 
 #: Largest of the three numbers' standard errors, for a standard deviation 1 of each coordinate.
 _PER_DEVIATION = 2.0 / math.sqrt(3.0)
@@ -35,13 +36,6 @@ _PER_DEVIATION = 2.0 / math.sqrt(3.0)
 _WANTED, _LARGEST = 1 / 21, 1 / 10
 #: Least and largest share of mu, and of epsilon.
 _SHARES = {True: (0.02, 0.1), False: (0.1, 0.3)}
-#: Weights are whole numbers of 2^-40, to which those of a unit's records are cut in two halves of
-#: 20 bits.
-_HALF = 20
-UNIT = 1 << 2 * _HALF
-
-#: Sums of weights of records outside the ball and of no points, in multiples of 2^-40.
-Weights = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -172,16 +166,59 @@ class Counting:
         Parameters
         ----------
         weights : pair of int
-            See `weights_of`.
+            See `curvedp.statistics.tallies.weights_of`.
         promised : Guarantee
             What these numbers may claim.
         stream : Stream
         """
         outside, no_point = (own / UNIT for own in weights)
-        point = np.array([outside + 0.5 * no_point, 0.5 * math.sqrt(3.0) * no_point])
-        noise = self.noise
+        noise, point = self.noise, np.array(corners(outside, no_point))
         error = _PER_DEVIATION * noise.deviation
         return Coverage.of(noise.add(point, stream), error, self.n, self.kind, promised)
+
+    def draw_each(
+        self,
+        n: Offsets,
+        weights: FloatArray,
+        groups: Callable[[int, NDArray[np.int32]], _core.Groups],
+        records: FloatArray,
+        keys: _core.GroupKeys,
+    ) -> FloatArray:
+        """The numbers of each group with noise, and their standard error: shape (4, groups).
+
+        Rows are those of points inside the ball, outside it and of no points, as `Coverage.noisy`
+        has them; NaN where a group is too small, or n is negative.
+
+        Parameters
+        ----------
+        n : ndarray of int, shape (groups,)
+            Number of records of each group; -1 for one of which nothing is released.
+        weights : ndarray, shape (2, groups)
+            Numbers outside and of no points.
+        groups : callable
+            Makes the core's groups of a number of designs and the number of each group's, -1 for
+            none: its noise is a function of these groups, of `records` and of `keys`.
+        records : ndarray, shape (records, entries)
+        keys : GroupKeys
+        """
+        sizes, size_of = np.unique(n, return_inverse=True)
+        counted = [self.of_group(size) if size >= 0 else None for size in sizes.tolist()]
+        noises = [own.noise for own in counted if own is not None]
+        number = np.full(len(sizes), -1, dtype=np.int32)
+        number[[own is not None for own in counted]] = np.arange(len(noises))
+        choice = number[size_of]
+        points = np.stack(corners(*weights), axis=-1)
+        laws = [own.law for own in noises]
+        groups(len(laws), choice).add_noise(records, keys, laws, points)
+        error = np.array([_PER_DEVIATION * own.deviation for own in noises] + [math.nan])[choice]
+        noisy = np.stack([*numbers_of_point(points[:, 0], points[:, 1], n), error])
+        noisy[:, choice < 0] = math.nan
+        return noisy
+
+
+def corners(outside: Any, no_point: Any) -> tuple[Any, Any]:
+    """The sum of the corners of so many records, which may be arrays."""
+    return outside + 0.5 * no_point, 0.5 * math.sqrt(3.0) * no_point
 
 
 def _of_count(way: Way) -> PureDP | GDP:
@@ -275,136 +312,6 @@ def share_of(way: Way, n: int, records: int = 1, groups: int = 1) -> float | Non
     error = whole_error(way, records, groups)
     share = min(max(error / (_WANTED * n), least), most)
     return None if error / share > _LARGEST * n * (1.0 + 1e-9) else share
-
-
-def categories(balls: Sequence[Ball], records: FloatArray, offsets: Offsets) -> FloatArray:
-    """0 for records that are points of their ball, 1 for points outside, 2 for no points.
-
-    Parameters
-    ----------
-    balls : sequence of Ball
-        One for all groups, or one for each.
-    records : ndarray, shape (n, *point_shape)
-        Group by group.
-    offsets : ndarray of int, shape (groups + 1,)
-
-    Returns
-    -------
-    ndarray of float, shape (n,)
-    """
-    found = np.zeros(len(records))
-    cuts = [0, len(records)] if len(balls) == 1 else offsets.tolist()
-    for ball, start, stop in zip(balls, cuts[:-1], cuts[1:], strict=True):
-        found[start:stop] = _categories_of(ball, records[start:stop])
-    return found
-
-
-def _categories_of(ball: Ball, records: FloatArray) -> FloatArray:
-    if isinstance(ball, ProductBall):
-        shaped = records.reshape(len(records), *ball.manifold.point_shape)
-        parts = zip(ball.factors, ball.manifold.split(shaped), strict=True)
-        worst: FloatArray = np.maximum.reduce([_categories_of(own, part) for own, part in parts])
-        return worst
-    rows = np.ascontiguousarray(records.reshape(len(records), ball.manifold.point_size))
-    found = np.zeros((len(rows), 1))
-    if len(rows):
-        ball.frame.categories(rows, found)
-    return found[:, 0]
-
-
-class Tally:
-    """Exact numbers of records that compiled code counted while it read them: private."""
-
-    def __init__(self) -> None:
-        self.counts: tuple[int, int] | None = None
-        self._of: tuple[FloatArray, Sequence[Ball]] | None = None
-
-    def note(
-        self, records: FloatArray, balls: Sequence[Ball], counts: tuple[int, int] | None
-    ) -> None:
-        """Keeps the numbers of these records outside these balls and of no points."""
-        if counts is not None:
-            self.counts, self._of = counts, (records, balls)
-
-    def of(self, records: FloatArray, balls: Sequence[Ball]) -> tuple[int, int] | None:
-        """The numbers of these very records in these balls; None if others were counted."""
-        if self._of is None or self._of[0] is not records or self._of[1] is not balls:
-            return None
-        return self.counts
-
-
-def whole_weights(counts: tuple[int, int]) -> Weights:
-    """Weights of so many records outside and of no points."""
-    outside, no_point = counts
-    return outside * UNIT, no_point * UNIT
-
-
-def weights_of(found: FloatArray, unit_ends: Offsets | None) -> Weights:
-    """Sums of the weights outside and of no points: of records, or of units' shares of theirs.
-
-    Parameters
-    ----------
-    found : ndarray, shape (n,)
-        As `categories` returns them.
-    unit_ends : ndarray of int, shape (units + 1,), or None
-        Unit j has the records ``unit_ends[j]:unit_ends[j + 1]``.
-
-    Returns
-    -------
-    outside, no_point : int
-        In multiples of 2^-40, exact.
-    """
-    if unit_ends is None:
-        counts = (int(np.count_nonzero(found == 1.0)), int(np.count_nonzero(found == 2.0)))
-        return whole_weights(counts)
-    sizes = np.diff(unit_ends)
-    outside, no_point = (
-        _sum_of_shares(np.add.reduceat((found == kind).astype(np.int64), unit_ends[:-1]), sizes)
-        for kind in (1.0, 2.0)
-    )
-    return outside, no_point
-
-
-def weights_of_groups(
-    found: FloatArray, offsets: Offsets, unit_ends: Offsets | None
-) -> list[Weights]:
-    """`weights_of` for the records of each group.
-
-    Parameters
-    ----------
-    found : ndarray, shape (n,)
-    offsets : ndarray of int, shape (groups + 1,)
-    unit_ends : ndarray of int, shape (units + 1,), or None
-    """
-    kinds = [(found == kind).astype(np.int64) for kind in (1.0, 2.0)]
-    if unit_ends is None:
-        ones = np.ones(len(found), dtype=np.int64)
-        sums = [_sums_of_shares(own, ones, offsets) for own in kinds]
-    else:
-        sizes, ends = np.diff(unit_ends), np.searchsorted(unit_ends, offsets)
-        of_units = [np.diff(_cumulated(own)[unit_ends]) for own in kinds]
-        sums = [_sums_of_shares(own, sizes, ends) for own in of_units]
-    return list(zip(*sums, strict=True))
-
-
-def _cumulated(numbers: Offsets) -> Offsets:
-    """Sums of the first 0, 1, 2 ... numbers."""
-    return np.concatenate(([0], np.cumsum(numbers)))
-
-
-def _sums_of_shares(counts: Offsets, sizes: Offsets, ends: Offsets) -> list[int]:
-    """`_sum_of_shares` between every two neighbours of `ends`."""
-    high, rest = np.divmod(counts << _HALF, sizes)
-    low = (rest << _HALF) // sizes
-    of_groups = (np.diff(_cumulated(own)[ends]).tolist() for own in (high, low))
-    return [(one << _HALF) + other for one, other in zip(*of_groups, strict=True)]
-
-
-def _sum_of_shares(counts: Offsets, sizes: Offsets) -> int:
-    """The sum of counts/sizes, each cut to a multiple of 2^-40."""
-    high, rest = np.divmod(counts << _HALF, sizes)
-    low = (rest << _HALF) // sizes
-    return (int(high.sum()) << _HALF) + int(low.sum())
 
 
 def _divided(way: Way, share: float) -> tuple[Way, PureDP | GDP]:

@@ -12,7 +12,8 @@ import numpy as np
 
 from curvedp import _core, sensitivity
 from curvedp._validation import as_count
-from curvedp.domain import Ball, refused_radius
+from curvedp.checked_domain import refused_radius
+from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms import (
     Mechanism,

@@ -20,7 +20,8 @@ from curvedp import _core
 from curvedp._guard import quiet
 from curvedp._hints import hinting
 from curvedp._validation import FloatArray, as_count, as_positive
-from curvedp.domain import Ball, check_any_ball
+from curvedp.checked_domain import check_any_ball
+from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
 from curvedp.manifolds import Manifold
 from curvedp.mechanisms import Mechanism, Way, choose_mechanism, ways_of_one_draw

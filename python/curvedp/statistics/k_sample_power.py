@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from curvedp import _core
 from curvedp._validation import FloatArray, as_count, as_float_array, as_probability
-from curvedp.domain import Ball, check_ball
+from curvedp.checked_domain import check_ball
+from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.privacy import Guarantee

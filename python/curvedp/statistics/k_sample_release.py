@@ -9,8 +9,9 @@ from curvedp.privacy import Release
 from curvedp.statistics.null_law import p_value_of, units_of_values
 
 _UNKNOWN_SPREAD = (
-    "how far the means may lie apart by chance is not known beside the noise, so the test is "
-    "conservative; use more records in the smallest sample, a smaller ball or a larger budget"
+    "how far the means may lie apart by chance is not known beside the noise, and the p-value "
+    "averages over what it may be, so the test finds large differences alone; use more records in "
+    "the smallest sample, a smaller ball or a larger budget"
 )
 
 
@@ -68,8 +69,8 @@ class KSampleRelease(Release):
     def knows_spread(self) -> bool:
         """False if `expected_square` is not told from its noise, by two deviations.
 
-        The p-value then averages over all that it may be, and is too large as a rule: the test
-        rejects equal means in less than `level`.
+        The p-value then averages over all that it may be: its level is kept less closely, and power
+        is low.
         """
         return float(self.value[1]) > 2.0 * self.scale
 

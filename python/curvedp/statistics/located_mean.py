@@ -66,8 +66,8 @@ class LocatedMeanRelease(Release):
         where the search ended before a count.
     clip_level : float
         Distance from the last point at which logarithms were clipped.
-    within : float
-        Share of the records within it.
+    within, within_error : float
+        Share of the records within it, as counted, and its standard deviation.
     noise : float
         Expected distance due to noise alone.
     cut : float
@@ -100,6 +100,7 @@ class LocatedMeanRelease(Release):
     n_points_error: float
     clip_level: float
     within: float
+    within_error: float
     noise: float
     cut: float
     left: float
@@ -134,7 +135,11 @@ class LocatedMeanRelease(Release):
             return [("found", f"no mean: {self.reason}"), self._count()]
         return [
             self._count(),
-            ("clip level", f"{self.clip_level:.4g}; {percent(self.within)} of the records within"),
+            (
+                "clip level",
+                f"{self.clip_level:.4g}; {percent(self.within)} of the records within (standard "
+                f"deviation {100.0 * self.within_error:.2g} %)",
+            ),
             (
                 "of the error",
                 f"noise {self.noise:.3g}, clipping at most about {self.cut:.3g} as far as counts "
@@ -224,7 +229,10 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
 
     @property
     def why_uncounted(self) -> str:
-        return "without a ball each release counts the records that are points"
+        return (
+            "without a ball each release counts the records that are points, and those within its "
+            "clip level"
+        )
 
     def without_ball(self) -> Statistic[Any]:
         return self
@@ -378,6 +386,7 @@ def told(space: Manifold, found: list[Found], way: Way, n: int | None) -> dict[s
         value = np.asarray(whole).reshape(space.point_shape)
         error = _joint(space, [own.expected_error for own in found])
     count = min(found, key=lambda own: own.count_deviation)
+    nearest = min(found, key=lambda own: own.within)
     largest = _joint(space, [geometry_of(own).largest for own in factors_of(space)])
 
     def joint(name: str) -> float:
@@ -397,7 +406,8 @@ def told(space: Manifold, found: list[Found], way: Way, n: int | None) -> dict[s
         "n_points": count.count,
         "n_points_error": count.count_deviation,
         "clip_level": joint("radius"),
-        "within": min(own.within for own in found),
+        "within": nearest.within,
+        "within_error": nearest.within_error,
         **{name: joint(name) for name in ("noise", "cut", "left", "spread", "level")},
         "spent": together([own.spent for own in found], way),
         "blocks": max(own.blocks for own in found),

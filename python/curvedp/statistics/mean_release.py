@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import functools
-import math
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -20,9 +18,9 @@ from curvedp.mechanisms.base import Mechanism, Way
 from curvedp.mechanisms.calibration import own_epsilon
 from curvedp.mechanisms.choice import MECHANISMS, ways_of_one_draw
 from curvedp.mechanisms.l2 import L2Mechanism
-from curvedp.privacy import GDP, ApproxDP, Guarantee, PureDP, Release, Unproved
-from curvedp.privacy.conversion import round_down
+from curvedp.privacy import ApproxDP, Guarantee, PureDP, Release, Unproved
 from curvedp.privacy.coverage import Coverage
+from curvedp.privacy.implication import beside
 from curvedp.privacy.l2_noise import L2Noise, l2_delta
 from curvedp.privacy.release import frozen_array
 from curvedp.privacy.wording import percent
@@ -43,28 +41,6 @@ def _needed_scale(kind: type[Mechanism], ball: Ball, moved: float, way: Way) -> 
         return kind(ball, moved, own).scale
     except (ExistenceError, TypeError) as error:
         raise ValueError(f"there is no such noise: {error}") from None
-
-
-def _beside(way: Way, count: Coverage | None) -> Way:
-    """The rest of a budget that a count of records inside the ball leaves to the mean.
-
-    Raises
-    ------
-    ValueError
-        If it leaves nothing, or is none that shares such a budget.
-    """
-    if count is None:
-        return way
-    match way, count.guarantee:
-        case GDP(), GDP() as own:
-            left = math.sqrt(max(way.mu**2 - own.mu**2, 0.0))
-        case PureDP() | ApproxDP(), PureDP() as own:
-            left = round_down(max(Fraction(way.epsilon) - Fraction(own.epsilon), Fraction(0)))
-        case _:
-            left = 0.0
-    if left <= 0.0:
-        raise ValueError(f"{way} leaves no noise beside a count of records at {count.guarantee}")
-    return replace(way, mu=left) if isinstance(way, GDP) else replace(way, epsilon=left)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -132,14 +108,14 @@ class MeanRelease(Release):
             return
         moved = self.sensitivity + 2 * self.solver_tolerance
         way = self.calibrated_to
-        if self.count is None:  # otherwise all counts are promised together
-            way = _beside(way, self.coverage)
+        if self.count is None and self.coverage is not None:  # else both counts are one promise
+            way = beside(way, self.coverage.guarantee)
         scale = _needed_scale(kind, self._ball, moved, way)
         is_enough = self.scale >= scale * (1 - _ROOM)
         if not is_enough and not (kind is L2Mechanism and self._is_on_curve(way, moved)):
-            beside = "" if way == self.calibrated_to else ", beside its count of records"
+            counted = "" if way == self.calibrated_to else ", beside its count of records"
             raise ValueError(
-                f"its noise does not imply {self.calibrated_to}{beside}: that needs {scale:.6g}"
+                f"its noise does not imply {self.calibrated_to}{counted}: that needs {scale:.6g}"
             )
 
     def _is_on_curve(self, way: Way, moved: float) -> bool:

@@ -4,7 +4,9 @@ T^2 = sum_g n_g |mean_g - mean|^2 is then, for large n, a quadratic form of norm
 M^2 = sum_g P_gg tr S_g and variance 2 F^2, F^2 = sum_gh P_gh^2 tr S_g S_h, with P_gh = [g = h] -
 sqrt(n_g n_h)/N and S_g the covariance of sample g. Its law is taken to be that of M^2 chi^2_nu/nu,
 nu = M^4/F^2 (Satterthwaite 1946). M^2 and F are known from their noisy values: what they may be,
-given these, is averaged over. docs/proofs/k-samples.md.
+given these, is averaged over. M^2 may be negative there, with minus the root of |M^2| chi^2_nu/nu
+for T: a noisy value below 0 then speaks for a small T as much as one above 0 for a large one, and
+the level is kept at small and at large M^2 alike. docs/proofs/k-samples.md.
 """
 
 from __future__ import annotations
@@ -22,12 +24,11 @@ from curvedp._validation import FloatArray
 SHARES = (0.7, 0.2, 0.1)
 #: Smallest p-value told: the law is not known further out.
 LEAST_P = 1e-9
-#: Values of the unknown M^2 and F that are averaged over, and points of their densities.
+#: Values of the unknown M^2 and F that are averaged over, and points of the density of F.
 _DRAWS = 256
 _NODES = 128
-#: The unknown M has the density M^0.4 before the noisy M^2 is known: the exponent 1, of M^2 alike
-#: everywhere, costs power, 0 keeps no level on a line.
-_POWER_OF_ROOT = 0.4
+#: Deviation of the unknown M^2 from its noisy value, in those of the noise: T bends with M^2.
+_UNKNOWN = 1.12
 #: Noise is sought so many standard deviations from its middle.
 _REACH = 7.0
 _NOISE = np.linspace(-6.2, 6.2, 63)
@@ -78,29 +79,21 @@ def tail_of_between(noisy: FloatArray, sizes: FloatArray, scales: FloatArray, di
     float
     """
     between, square, norm = (float(own) for own in noisy)
-    parts = np.diag(projection(sizes))
     rank = dim * (len(sizes) - 1)
     points = _spread_points(_DRAWS, 3)
-    most = math.sqrt(float(np.sum(parts * sizes / (sizes - 1))))
-    mean = _draw_roots(square, float(scales[1]), most, points[:, 0]) ** 2
+    signed = square + _UNKNOWN * float(scales[1]) * scipy.special.ndtri(points[:, 0])
+    mean = np.maximum(np.abs(signed), 1e-9 * float(scales[1]))
     spread = mean * _draw_ratios(norm, float(scales[2]), mean, rank, points[:, 1])
     spread = _unbiased(mean, spread, sizes, rank)
     freedom = (sizes.min() - 1) * (mean / spread) ** 2
     stretch = freedom / (2 * scipy.special.gammaincinv(freedom / 2, points[:, 2]))
     mean, half = stretch * mean, 0.5 * (mean / spread) ** 2
-    without_noise = np.maximum(between - scales[0] * _NOISE, 0.0) ** 2
-    tails = scipy.special.gammaincc(half[:, None], (half / mean)[:, None] * without_noise)
+    # above the root of M^2 chi^2_nu/nu, or above minus that
+    without_noise = np.where(signed > 0.0, 1.0, -1.0)[:, None] * (between - scales[0] * _NOISE)
+    within = (half / mean)[:, None] * np.maximum(without_noise, 0.0) ** 2
+    tails = scipy.special.gammaincc(half[:, None], within)
+    tails = np.where(signed[:, None] > 0.0, tails, 1.0 - tails)
     return max(float(np.mean(tails @ _WEIGHTS)), LEAST_P)
-
-
-def _draw_roots(noisy: float, scale: float, most: float, points: FloatArray) -> FloatArray:
-    """Roots, at most `most`, of a square whose noisy value is known."""
-    low = min(math.sqrt(max(noisy - _REACH * scale, 0.0)), 0.999 * most)
-    high = min(math.sqrt(max(noisy, 0.0) + _REACH * scale), most)
-    nodes = low + (max(high, low * 1.001) - low) * (np.arange(_NODES) + 0.5) / _NODES
-    depth = ((noisy - nodes**2) / scale) ** 2
-    heights = np.cumsum(nodes**_POWER_OF_ROOT * np.exp(-0.5 * (depth - depth.min())))
-    return np.interp(points, (heights - 0.5 * heights[0]) / heights[-1], nodes)
 
 
 def _draw_ratios(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -24,14 +24,6 @@ from curvedp.statistics.call import (
     Designs,
     Report,
 )
-from curvedp.statistics.coverage import (
-    Tally,
-    Weights,
-    categories,
-    weights_of,
-    weights_of_groups,
-    whole_weights,
-)
 from curvedp.statistics.design import Design
 from curvedp.statistics.grouping import (
     Names,
@@ -45,6 +37,14 @@ from curvedp.statistics.public_time import (
 )
 from curvedp.statistics.releases import NoiseLaw, Releases
 from curvedp.statistics.statistic import Statistic
+from curvedp.statistics.tallies import (
+    Tally,
+    Weights,
+    categories,
+    weights_of,
+    weights_of_groups,
+    whole_weights,
+)
 from curvedp.statistics.units import one_record_each
 
 
@@ -310,13 +310,16 @@ class Paid:
         if self.beside is not None:
             own = self.call.statistic.categories_beside(self.beside)
         weights = weights_of_groups(self._categories(own), self.offsets, self.unit_ends)
-        promised, streams = self.promise(counting.total), self._streams_of_counts()
-        counts = np.full((4, len(self)), np.nan)
-        for group, released in enumerate(self.released.tolist()):
-            counted = counting.of_group(int(self.n[group])) if released else None
-            if counted is not None:
-                found = counted.draw(weights[group], promised, streams(group))
-                counts[:, group] = *found.noisy, found.standard_error
+        promised = self.promise(counting.total)
+        rows = self.records.reshape(len(self.records), self.call.manifold.point_size)
+        ids = self._ids_of_counts() if self.by_secret else None
+        counts = counting.draw_each(
+            np.where(self.released, self.n, -1),
+            weights,
+            lambda designs, choice: _flat_groups(rows, self.offsets, ids, designs, choice),
+            rows,
+            self.keys.part(_COUNT),
+        )
         whole = GroupCoverage.of(
             self.n.astype(np.float64),
             *counts[1:],
@@ -327,16 +330,10 @@ class Paid:
         columns = dict(zip(COUNT_COLUMNS, counts, strict=True))
         return replace(releases, more={**releases.more, **columns}, coverage=whole)
 
-    def _streams_of_counts(self) -> Callable[[int], _core.Stream]:
-        """Randomness of the count of each group: under a secret, of all that it is made of."""
-        rows = self.records.reshape(len(self.records), self.call.manifold.point_size)
-        ids = None
-        if self.by_secret:
-            names = enumerate(self._name_bytes())
-            ids = joined([_told([name, *self._of_group(g)]) for g, name in names])
-        groups = _flat_groups(rows, self.offsets, ids)
-        keys = self.keys.part(_COUNT)
-        return lambda group: groups.stream(rows, keys, group, 1, 0)
+    def _ids_of_counts(self) -> Names:
+        """All that the count of each group is made of, besides records: for its key of a secret."""
+        names = enumerate(self._name_bytes())
+        return joined([_told([name, *self._of_group(g)]) for g, name in names])
 
     def _of_group(self, group: int) -> list[bytes]:
         """All that a group's release is computed from besides points of records."""
@@ -401,15 +398,17 @@ def stream_of_count(keys: _core.GroupKeys, rows: FloatArray, name: bytes | None)
         None for keys that know their groups by number.
     """
     ends = np.array([0, len(rows)], dtype=np.int64)
-    groups = _flat_groups(rows, ends, None if name is None else joined([name]))
+    ids = None if name is None else joined([name])
+    groups = _flat_groups(rows, ends, ids, 1, np.zeros(1, dtype=np.int32))
     return groups.stream(rows, keys.part(_COUNT), 0, 1, 0)
 
 
-def _flat_groups(rows: FloatArray, offsets: Offsets, ids: Names | None) -> _core.Groups:
+def _flat_groups(
+    rows: FloatArray, offsets: Offsets, ids: Names | None, designs: int, choice: NDArray[np.int32]
+) -> _core.Groups:
     """Groups of rows as points of a flat space, for keys of noise that depend on all their bits."""
     frame = _core.Frame(_flat(rows.shape[1]), np.zeros(rows.shape[1]), 1.0)
-    design, choice = _core.GroupDesign(1.0, None), np.zeros(len(offsets) - 1, dtype=np.int32)
-    return _core.Groups([frame], offsets, [design], choice, ids)
+    return _core.Groups([frame], offsets, [_core.GroupDesign(1.0, None)] * designs, choice, ids)
 
 
 def _told(parts: Sequence[bytes]) -> bytes:

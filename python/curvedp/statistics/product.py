@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from curvedp.domain import Ball, ProductBall
+from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
 from curvedp.manifolds import Product
 from curvedp.mechanisms import Way, ways_to_meet
 from curvedp.privacy import GDP, Release
+from curvedp.product_ball import ProductBall
 from curvedp.statistics.call import Call, Report
 from curvedp.statistics.releases import NoiseLaw, Releases, release_fields
 from curvedp.statistics.statistic import Calibrated

@@ -18,7 +18,8 @@ from typing import Literal, TypeVar
 import numpy as np
 
 from curvedp._validation import FloatArray
-from curvedp.domain import Ball, ProductBall
+from curvedp.domain import Ball
+from curvedp.product_ball import ProductBall
 from curvedp.statistics.grouping import Offsets
 
 Timing = Literal["prompt", "steady"]

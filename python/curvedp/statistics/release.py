@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from curvedp._guard import quiet, warn_of_paid
 from curvedp._validation import FloatArray, as_count
-from curvedp.domain import Ball, WholeSpace
+from curvedp.checked_domain import WholeSpace
+from curvedp.domain import Ball
 from curvedp.errors import LedgerError
 from curvedp.manifolds import Manifold
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret

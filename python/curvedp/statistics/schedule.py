@@ -13,7 +13,8 @@ from functools import lru_cache
 
 from curvedp import _core
 from curvedp._validation import as_choice, as_count, as_level, as_positive
-from curvedp.domain import Ball, check_ball
+from curvedp.checked_domain import check_ball
+from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms import Mechanism, bounded_range_epsilon, ways_to_meet
 from curvedp.mechanisms.rank_exponential import rank_scale

@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curvedp._validation import FloatArray
-from curvedp.domain import NOT_ON_PRODUCTS, Ball
+from curvedp.checked_domain import NOT_ON_PRODUCTS
+from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms import Way, ways_to_meet
+from curvedp.mechanisms.calibration import NUMBER_IS_PUBLIC
 from curvedp.privacy import Guarantee, Release
 from curvedp.privacy.base import Neighbours
 from curvedp.statistics.design import least_error
@@ -51,6 +53,8 @@ class Statistic(abc.ABC, Generic[Result]):
     takes_units: ClassVar[bool] = False
     #: Neighbouring relations that its noise can be calibrated to.
     served: ClassVar[tuple[Neighbours, ...]] = ("replace",)
+    #: Why others are refused.
+    why_unserved: ClassVar[str] = NUMBER_IS_PUBLIC
     #: True if `coverage` may count which of its records are points inside the ball.
     counted: ClassVar[bool] = True
     #: True if it is released, too, where the number of records is protected.
@@ -66,7 +70,7 @@ class Statistic(abc.ABC, Generic[Result]):
     @property
     def why_uncounted(self) -> str:
         """Reason that records are not counted, where `counted` is False."""
-        return f"the {self.title} does not count them"
+        return f"the {self.title} does not count records inside the ball"
 
     @abc.abstractmethod
     def check(self, call: Call) -> None:

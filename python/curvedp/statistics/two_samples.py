@@ -16,7 +16,8 @@ from curvedp._guard import quiet
 from curvedp._hints import hinting
 from curvedp._labels import as_labels
 from curvedp._validation import FloatArray, as_count, as_float_array
-from curvedp.domain import Ball, check_ball
+from curvedp.checked_domain import check_ball
+from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.privacy import Guarantee

@@ -21,7 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
 from curvedp._validation import FloatArray, as_count
-from curvedp.domain import Ball, check_any_ball
+from curvedp.checked_domain import check_any_ball
+from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
 from curvedp.privacy.payment import charged

@@ -59,8 +59,8 @@ class Found:
         Number of records that are points, and the standard deviation of its noise.
     radius : float
         Clip level of the last round.
-    within : float
-        Share of the records within it.
+    within, within_error : float
+        Share of the records within it, and its standard deviation.
     noise, cut : float
         Expected length of the noise, and mean excess over the clip level.
     left : float
@@ -71,9 +71,14 @@ class Found:
         Root mean square of clipped distances, on average over equal ones.
     variance, variance_error : float
         Mean square of distances up to `radius`, if asked for, and the deviation of its noise.
+    centers, sizes : ndarray, or None
+        Of clusters, shape (k, point_size) and (k,), if they were asked for.
     level : float
         Distance of the mean within which .95 of the records lie.
     blocks, rounds : int
+    expected_error : float
+        Expected distance from the mean of the records: of noise, of the cut, and of what the last
+        step leaves.
     """
 
     value: FloatArray | None
@@ -83,6 +88,7 @@ class Found:
     count_deviation: float
     radius: float = math.nan
     within: float = math.nan
+    within_error: float = math.nan
     noise: float = math.nan
     cut: float = math.nan
     left: float = 0.0
@@ -91,15 +97,12 @@ class Found:
     spread: float = math.nan
     variance: float = math.nan
     variance_error: float = math.nan
+    centers: FloatArray | None = None
+    sizes: FloatArray | None = None
     level: float = math.inf
     blocks: int = 0
     rounds: int = 0
-
-    @property
-    def expected_error(self) -> float:
-        """Expected distance from the mean of the records: noise, half as much again as the cut, and
-        what the last step leaves."""
-        return math.hypot(self.noise, 1.5 * self.cut, self.left)
+    expected_error: float = math.nan
 
 
 class Stopped(Exception):

@@ -89,6 +89,8 @@ class Noise(abc.ABC):
     #: of what is cut, near and farther out.
     near: ClassVar[float]
     significant: ClassVar[tuple[float, float]]
+    #: Error of a mean whose logarithms are cut, over the excess that counts show.
+    of_cut: ClassVar[float]
 
     def __init__(self, budget: float) -> None:
         self.budget = budget
@@ -197,6 +199,7 @@ class GaussianNoise(Noise):
     least_deviations = 5.0
     near = 4.0
     significant = (1.5, 3.0)
+    of_cut = 1.5
 
     def filter(self) -> Filter:
         return Filter(self.budget, power=2)

@@ -86,6 +86,10 @@ class TailCounts:
         """Number of records beyond a level."""
         return float(self.count[index - 1]) if index else 0.0
 
+    def beyond_error(self, index: int) -> float:
+        """Its standard deviation; 0 of the largest level, beyond which none are counted."""
+        return float(self.deviation[index - 1]) if index else 0.0
+
     def excess(self, index: int, near: float, significant: tuple[float, float]) -> float:
         """Sum of distances beyond a level, up to the first count that tells nothing.
 

@@ -9,7 +9,7 @@ use curvedp_core::groups::{
 };
 use curvedp_core::law::{Budget, MeanLaw};
 use curvedp_core::manifold;
-use curvedp_core::noise;
+use curvedp_core::noise::{self, Drawing};
 use curvedp_core::release::{self, Grid, Placement};
 use curvedp_core::rows::Rows;
 use curvedp_core::tally::Tally;
@@ -18,12 +18,12 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PySlice};
 
-use crate::arrays::{Input, rows};
+use crate::arrays::{Input, Output, output, rows};
 use crate::call::{run, to_python};
 use crate::frame::Frame;
 use crate::manifold::Manifold;
 use crate::mean::Plan;
-use crate::noise::{Noise, Owner, Stream};
+use crate::noise::{Noise, Owner, Stream, check_step};
 
 /// A share of the budget: true if it is epsilon, and epsilon or mu.
 type Share = (bool, f64);
@@ -258,6 +258,38 @@ impl Groups {
             |group| groups::input(Ids::id(self.ids(), group), frame, design.as_ref(), records);
         let streams = keys.open()?.streams(group..group + 1, stages, input);
         Ok(Stream::new(streams.stream(0, stage), keys.owner))
+    }
+
+    /// Adds noise on flat space to a row of `vectors` for each group, whose design's number is that of its law and
+    /// grid step; rows of groups without one stay as they are. The randomness is that of [`Groups::stream`] for the
+    /// only stage.
+    fn add_noise(
+        &self,
+        py: Python<'_>,
+        records: Input<'_>,
+        keys: &GroupKeys,
+        laws: Vec<(PyRef<'_, Noise>, f64)>,
+        mut vectors: Output<'_>,
+    ) -> PyResult<()> {
+        let width = vectors.shape()[1];
+        let (vectors, count) = output(&mut vectors, width)?;
+        let misfits = |(noise, _): &(PyRef<'_, Noise>, f64)| {
+            noise.inner.drawing() != Drawing::Chart || noise.inner.dim() != width
+        };
+        if count + 1 != self.offsets.len()
+            || laws.len() != self.designs.len()
+            || laws.iter().any(misfits)
+        {
+            return Err(PyValueError::new_err("laws, vectors and groups do not match"));
+        }
+        laws.iter().try_for_each(|(_, step)| check_step(*step))?;
+        let laws: Vec<_> = laws.iter().map(|(law, step)| (law.inner.profile(), *step)).collect();
+        let keys = keys.open()?;
+        self.with(&records, None, |groups| {
+            run(py, |interrupt| {
+                groups::add_to_vectors(groups, &laws, keys, (vectors, width), interrupt)
+            })
+        })?
     }
 
     /// Releases a statistic of each group of records: arrays by name, one row for each group, NaN for groups

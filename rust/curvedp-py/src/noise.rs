@@ -450,7 +450,7 @@ pub(crate) fn effort(coordinates: usize) -> Effort {
 }
 
 /// Refuses grid steps that are not powers of two.
-fn check_step(step: f64) -> PyResult<()> {
+pub(crate) fn check_step(step: f64) -> PyResult<()> {
     if step.is_normal() && step > 0.0 && step < 1e280 && step.to_bits() << 12 == 0 {
         return Ok(());
     }

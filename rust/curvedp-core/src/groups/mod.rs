@@ -8,6 +8,7 @@ mod adaptive;
 mod means;
 mod moments;
 mod variance;
+mod vectors;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,6 +34,7 @@ pub use adaptive::{
 pub use means::Means;
 pub use moments::{BasePoints, Bounds, Moment, Moments};
 pub use variance::{VarianceDesign, Variances, Within};
+pub use vectors::add_to_vectors;
 
 /// Entries of records in a task: enough work for a thread, few enough to stay in cache.
 const TASK: usize = 1 << 13;

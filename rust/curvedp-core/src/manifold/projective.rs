@@ -26,7 +26,9 @@ use crate::simd::arc::COTANGENT_FLOOR;
 use crate::simd::blocks::{BLOCK, Block, Width, padded};
 use crate::simd::elementary::{atan2_nonneg, sin_cos};
 use crate::simd::kernel::{Kernel, SumKernel, run, run_any, run_sum_any, weights_of};
-use crate::simd::pairs::{Pair, hermitian, minus, pair_add, pair_map, pair_sums, plus, times};
+use crate::simd::pairs::{
+    Pair, hermitian, minus, pair_add, pair_map, pair_sums, part_sums, plus, times,
+};
 use crate::simd::vectorize;
 use crate::vector::{norm, scale_to};
 
@@ -105,12 +107,14 @@ impl Aligned {
         let mut f2 = [0.0; BLOCK];
         for l in 0..rows {
             let operands = [base.row(first + l), point.row(first + l)];
-            let [re, im, square] = pair_sums(width, operands, |[z, w]| {
+            let [re, im, square] = part_sums(width, operands, |[z, w]| {
                 let f = minus(w, z);
-                let [re, im] = hermitian(z, f);
-                [re, im, [f[0] * f[0], f[1] * f[1]]]
+                let with_z = |[x, y]: Pair| [z[0] * x, z[1] * y];
+                [with_z(f), with_z([f[1], f[0]]), [f[0] * f[0], f[1] * f[1]]]
             });
-            (block.overlap[0][l], block.overlap[1][l], f2[l]) = (re, im, square);
+            block.overlap[0][l] = re[0] + re[1];
+            block.overlap[1][l] = im[0] - im[1];
+            f2[l] = square[0] + square[1];
         }
         for l in 0..padded(rows) {
             let (re, im) = (block.overlap[0][l], block.overlap[1][l]);

@@ -2,7 +2,7 @@
 //! [`row_sums`](super::entries::row_sums), `row_map` and `row_add`. Rows have an even length.
 
 use super::entries::{WIDE, last_chunk};
-use super::lanes::{LANES, tree_sum};
+use super::lanes::LANES;
 
 /// A complex number.
 pub(crate) type Pair = [f64; 2];
@@ -41,6 +41,17 @@ pub(crate) fn pair_sums<const N: usize, const K: usize>(
     rows: [&[f64]; N],
     term: impl Fn([Pair; N]) -> [Pair; K],
 ) -> [f64; K] {
+    part_sums(width, rows, term).map(|[x, y]| x + y)
+}
+
+/// The sum of either part of `term` over the entries of `rows`. Imaginary parts of products are
+/// [`hermitian`]'s with both signs plus, to be subtracted at the end: not entry by entry, it is free.
+#[inline(always)]
+pub(crate) fn part_sums<const N: usize, const K: usize>(
+    width: usize,
+    rows: [&[f64]; N],
+    term: impl Fn([Pair; N]) -> [Pair; K],
+) -> [Pair; K] {
     let mut lanes = [[0.0; LANES]; K];
     if width < LANES {
         for i in 0..width / 2 {
@@ -50,7 +61,7 @@ pub(crate) fn pair_sums<const N: usize, const K: usize>(
                 lanes[k][1] += terms[k][1];
             }
         }
-        return lanes.map(|x| x[0] + x[1]);
+        return lanes.map(|x| [x[0], x[1]]);
     }
     let chunks = rows.map(|row| row[..width].as_chunks::<LANES>().0);
     for c in 0..width / LANES {
@@ -73,7 +84,7 @@ pub(crate) fn pair_sums<const N: usize, const K: usize>(
             }
         }
     }
-    lanes.map(|x| tree_sum(&x))
+    lanes.map(|x| [(x[0] + x[4]) + (x[2] + x[6]), (x[1] + x[5]) + (x[3] + x[7])])
 }
 
 /// Writes `entry` of the entries of `rows`.
