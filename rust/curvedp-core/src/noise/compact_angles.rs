@@ -235,17 +235,14 @@ mod tests {
         let (name, size, parameter) = space.name();
         let (manifold, mut stream) = (build(name, size, parameter).unwrap(), stream());
         let share = |t: &[f64]| t.iter().copied().fold(f64::NEG_INFINITY, f64::max) / norm(t);
-        let mut vector = vec![0.0; roots.dim()];
+        let mut vector = vec![0.0; space.roots().dim()];
         let mut draw = || {
             stream.fill_normal(&mut vector);
             let mut whole = manifold.spectrum(&vector);
             whole.sort_by(|a, b| b.total_cmp(a));
-            // the angle of a plane is there twice, and that of an axis, of which some have more than angles
-            let step = if whole.len() > roots.rank + 1 { 2 } else { 1 };
-            let whole: Vec<f64> = whole.into_iter().step_by(step).take(roots.rank).collect();
-            (share(&random_flat(roots, &mut stream)[..roots.rank]), share(&whole))
+            (share(&random_flat(roots, &mut stream)[..roots.rank]), share(&whole[..roots.rank]))
         };
-        let (mut drawn, mut whole): (Vec<f64>, Vec<f64>) = (0..6000).map(|_| draw()).unzip();
+        let (mut drawn, mut whole): (Vec<f64>, Vec<f64>) = (0..12_000).map(|_| draw()).unzip();
         drawn.sort_by(f64::total_cmp);
         whole.sort_by(f64::total_cmp);
         [drawn, whole]
@@ -266,11 +263,11 @@ mod tests {
         for space in Compact::examples().into_iter().filter(|space| space.roots().rank > 1) {
             let roots = space.roots();
             let found = apart(&largest(space, roots));
-            assert!(found < 1.9, "{space:?} {found}");
+            assert!(found < 2.6, "{space:?} {found}");
             let differences = 3 - roots.differences;
             let sums = if roots.has_flat_factor() { 0 } else { differences };
             let control = apart(&largest(space, Roots { differences, sums, ..roots }));
-            assert!(control > 2.2, "{space:?} {control}");
+            assert!(control > 3.0, "{space:?} {control}");
         }
     }
 }
