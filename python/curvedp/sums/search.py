@@ -50,6 +50,8 @@ _LEAST_SCALE = 6.0
 NOT_POINTS = 3.0
 #: Range of the mean Hessian by which steps are divided.
 _HESSIAN = (0.3, 50.0)
+#: Part that is expected of the error of a Hessian above 1, if all records lay along the step.
+_MISJUDGED = 0.5
 #: Share of the uniform law's median distance from which on records have no mean worth the name.
 _SPREAD_OUT = 0.75
 #: The released ball holds this share of the records, and is this much smaller than the largest.
@@ -218,7 +220,7 @@ class Search:
         beyond = tails.beyond(index)
         noise = step.expected_noise / step.hessian
         cut = tails.excess(index, self.noise.near, self.noise.significant) / n
-        left = step.length * self._misjudged(step.hessian, beyond)
+        left = self._left(step, max(beyond, 0.0) / n)
         level = tails.quantile(_BALL_LEVEL, n) + step.length / step.hessian
         return Found(
             value=None if reason else value,
@@ -241,16 +243,17 @@ class Search:
             rounds=self.rounds,
         )
 
-    def _misjudged(self, hessian: float, beyond: float) -> float:
-        """Share of the last step by which it may miss.
+    def _left(self, step: Round, beyond: float) -> float:
+        """Length by which the last step may miss.
 
         Records all in its direction have the Hessian 1, up to those that were cut, or are at sites
-        that did not answer; that the number of records is a noisy count moves the step, too.
+        that did not answer: where H is larger the step is then too short by (H - 1)/H, of which
+        part is expected. That the number of records is a noisy count moves the step, too.
         """
-        n = self.number
-        along = abs(hessian - 1.0) / min(hessian, 2.0) + max(beyond, 0.0) / n + self.missing
-        counted = 0.0 if n == self.n else self.count[1] / n
-        return math.hypot(min(1.0, along), counted)
+        part = (1.0 if step.hessian < 1.0 else _MISJUDGED) / step.hessian
+        along = part * abs(step.hessian - 1.0) + beyond + self.missing
+        counted = 0.0 if self.number == self.n else self.count[1] / self.number
+        return step.length * math.hypot(min(1.0, along), counted)
 
     def _spread(self, tails: TailCounts, radius: float, step: Round) -> float:
         """Root mean square of clipped distances: from heights, where the noise tells them."""
