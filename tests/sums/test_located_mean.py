@@ -66,7 +66,7 @@ def test_a_manifold_stands_in_the_balls_place_of_means_alone() -> None:
     for function in (cdp.frechet_variance, cdp.adaptive_mean, cdp.confidence_region):
         with pytest.raises(TypeError, match="needs a public ball"):
             function(records, sphere, cdp.GDP(1.0))
-    with pytest.raises(TypeError, match="public ball"):
+    with pytest.raises(TypeError, match="public Ball"):
         cdp.expected_error(sphere, 100, cdp.GDP(1.0))
 
 
