@@ -8,12 +8,12 @@ Laws that no constant was chosen on; 400 data sets each, 1000 uniform ones.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
 import curvedp as cdp
-from curvedp.directions import mean_axis, mean_direction
+from curvedp.directions import MeanAxis, mean_axis, mean_direction
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 CELLS = ((40, 1.0), (200, 0.5), (200, 2.0), (1000, 1.0))
@@ -72,17 +72,20 @@ def covered_axis(draw: Draw, true: tuple[float, ...], n: int, mu: float, runs: i
     if not true:
         x = unit(draw(np.random.default_rng(99), 400_000))
         true = tuple(np.linalg.eigh(x.T @ x)[1][:, -1])
-    records = (draw(np.random.default_rng(5000 + k), n) for k in range(runs))
-    means = (mean_axis(x, f"projective:{len(true) - 1}", cdp.GDP(mu)) for x in records)
-    return float(np.mean([bool(mean.contains(true)) for mean in means]))
+    records = np.concatenate([draw(np.random.default_rng(5000 + k), n) for k in range(runs)])
+    return float(np.mean([bool(mean.contains(true)) for mean in axes_of(records, n, mu)]))
+
+
+def axes_of(records: np.ndarray, n: int, mu: float) -> Iterable[MeanAxis]:
+    """Mean axes of data sets of n records, each with noise of its own."""
+    offsets = np.arange(0, len(records) + 1, n)
+    manifold = f"projective:{records.shape[1] - 1}"
+    return mean_axis(records, manifold, cdp.GDP(mu), groups=offsets).values()
 
 
 def refused_axes(n: int, mu: float, runs: int = 1000) -> float:
-    rng = np.random.default_rng(n)
-    means = (
-        mean_axis(rng.standard_normal((n, 3)), "projective:2", cdp.GDP(mu)) for _ in range(runs)
-    )
-    return float(np.mean([mean.uniformity_p_value < 0.05 for mean in means]))
+    records = np.random.default_rng(n).standard_normal((runs * n, 3))
+    return float(np.mean([mean.uniformity_p_value < 0.05 for mean in axes_of(records, n, mu)]))
 
 
 def true_direction(manifold: str, draw: Draw) -> float | np.ndarray:

@@ -1,6 +1,7 @@
 """One mean of 20 sites beside the central one and beside combined means, over real data sets.
 
     CURVEDP_DATA=/path/to/data python benches/sites.py
+    python benches/sites.py --about                      # the variance and clusters about the mean
 
 Records are dealt to the sites at random. The rule of the search is the same at one site and at
 twenty; up to 4 of them may drop out, and none does. Combined are means of each site on a ball about
@@ -101,12 +102,77 @@ def line(name: str, records: np.ndarray, guarantee: cdp.GDP, count: int) -> str:
     return f"{start}{told} | {rounds:.1f} | {down:.0f}, {up:.0f} | {1e3 * spent:.1f} ms |"
 
 
+def variance(space: cdp.Manifold, records: np.ndarray, count: int) -> str:
+    """Variance at 20 sites beside the exact one, and what it costs the mean."""
+    exact = cdp.nonprivate.frechet_mean(records, space).value
+    parts, roster = np.array_split(records, SITES), [f"site {j}" for j in range(SITES)]
+    guarantee = cdp.GDP(1.0, neighbours="add-remove")
+    plain, own = (
+        Agreement(space, guarantee, roster, DROPOUTS, variance=part) for part in (0.0, 0.1)
+    )
+    missed = [
+        np.mean([space.dist(simulate(parts, each, seed=s).value, exact) for s in range(count)])
+        for each in (plain, own)
+    ]
+    found = [simulate(parts, own, seed=seed) for seed in range(count)]
+    clipped = [
+        np.mean(np.minimum(space.dist(each.value, records), each.clip_level) ** 2) for each in found
+    ]
+    apart = np.array([each.variance for each in found]) - clipped
+    told = np.mean([each.variance_error for each in found])
+    return (
+        f"| {space} | variance {np.mean(clipped):.3g}, root mean square error "
+        f"{np.sqrt(np.mean(apart**2)):.2g}, printed {told:.2g} | mean's error "
+        f"{missed[1]:.3g} for {missed[0]:.3g} |"
+    )
+
+
+def clusters(count: int) -> str:
+    """Error of centres at 1 and 20 sites, and of `k_means` on a public ball."""
+    space, rng = cdp.Sphere(2), np.random.default_rng(7)
+    about = space.project([[0.35, 0, 1], [-0.35, 0.1, 1], [0, -0.5, 1.0]])
+    each = [
+        space.project(center + 0.06 * rng.normal(size=(size, 3)))
+        for center, size in zip(about, (800, 500, 700), strict=True)
+    ]
+    records = np.concatenate(each)[rng.permutation(2000)]
+    for _ in range(20):
+        own = space.pairwise_dist(records, about).argmin(axis=1)
+        means = [cdp.nonprivate.frechet_mean(records[own == j], space).value for j in range(3)]
+        about = np.array(means)
+    guarantee = cdp.GDP(1.0, neighbours="add-remove")
+
+    def error(centers: Callable[[int], np.ndarray]) -> float:
+        found = [space.pairwise_dist(about, centers(s)).min(axis=1).mean() for s in range(count)]
+        return float(np.mean(found))
+
+    def of_sites(number: int, dropouts: int) -> float:
+        roster = [f"site {j}" for j in range(number)]
+        study = Agreement(space, guarantee, roster, dropouts, clusters=3)
+        parts = np.array_split(records, number)
+        return error(lambda seed: simulate(parts, study, seed=seed).centers)
+
+    ball = cdp.Ball(space, [0, 0, 1.0], 0.8)
+    public = error(lambda s: cdp.k_means(records, 3, ball, guarantee, n_guess=2000, seed=s).value)
+    return (
+        f"| {space} | centres' error: one site {of_sites(1, 0):.2g}, {SITES} sites "
+        f"{of_sites(SITES, DROPOUTS):.2g}, k_means on a public ball {public:.2g} |"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="part of a data set's name")
     parser.add_argument("--count", type=int, default=60, help="releases of each kind")
+    parser.add_argument("--about", action="store_true", help="what is asked for about the mean")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", UserWarning)
+    if arguments.about:
+        tensor = cdp.datasets.load_diffusion_tensors().records
+        for space, records in ((cdp.SPD(3), tensor), (cdp.Sphere(2), directions())):
+            print(variance(space, records, arguments.count), flush=True)
+        print(clusters(arguments.count), flush=True)
+        return
     print(HEAD, flush=True)
     for name in SETS:
         if arguments.only in name:

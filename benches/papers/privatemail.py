@@ -144,7 +144,7 @@ def _mean(scores):
 
 
 def _cells(score) -> str:
-    return f"{score.recall[1]:.3f} | {score.recall[8]:.3f} | {score.precision[8]:.3f}"
+    return f"{score.recall[1]:.3f}, {score.recall[8]:.3f}, {score.precision[8]:.3f}"
 
 
 def best(epsilon: float, classes: int) -> float:
@@ -165,32 +165,39 @@ def query_table(
     epsilons = sorted({*EPSILONS, round(float(np.log(classes)) + 2, 2)})
     print(f"\n### One private query, {name}: {len(data[0])} anchors, {len(data[2])} queries\n")
     print(f"{classes} classes; ln K + 2 = {np.log(classes) + 2:.2f}.\n")
-    print("| method | guarantee | cells | recall@1 | recall@8 | precision@8 |")
-    print("|---|---|---|---|---|---|")
-    print(f"| features, not private | - | - | {_cells(queries.not_private())} |")
-    print(f"| kernel mean, no noise | - | - | {_cells(queries.without_noise())} |")
     predicted = predict_class(data[2], data[0], data[1])
-    print(f"| (predicted class is right: {np.mean(predicted == data[3]):.3f}) | | | | | |")
+    print(
+        f"Recall@1, recall@8, precision@8 of the features, not private: "
+        f"{_cells(queries.not_private())}; of the kernel mean without noise: "
+        f"{_cells(queries.without_noise())}. The predicted class is right for "
+        f"{np.mean(predicted == data[3]):.3f}. In brackets numbers of cells; δ of noise "
+        f"{DELTA:g}.\n"
+    )
     bound = "no method does better"
     curves: dict[str, list[float]] = {
         name: [] for name in ("cell", "cell without labels", "noise", bound)
     }
+    told: dict[str, list[str]] = {name: [] for name in ("cell", "cell, no labels", "noise", bound)}
     for epsilon in epsilons:
         score, count = queries.cell(epsilon, draws)
         curves["cell"].append(score.recall[1])
-        print(f"| cell | ε={epsilon:g}, δ=0 | {count} | {_cells(score)} |")
+        told["cell"].append(f"{_cells(score)} ({count})")
         score, count = queries.cell(epsilon, draws, labels=False)
         curves["cell without labels"].append(score.recall[1])
-        print(f"| cell, no labels | ε={epsilon:g}, δ=0 | {count} | {_cells(score)} |")
+        told["cell, no labels"].append(f"{_cells(score)} ({count})")
         score = queries.noise(epsilon, max(1, draws // 10))
         curves["noise"].append(score.recall[1])
-        print(f"| noise | ε={epsilon:g}, δ={DELTA:g} | - | {_cells(score)} |")
+        told["noise"].append(_cells(score))
         curves[bound].append(best(epsilon, classes))
-        print(f"| {bound} | ε={epsilon:g}, δ=0 | - | {curves[bound][-1]:.3f} | | |", flush=True)
+        told[bound].append(f"{curves[bound][-1]:.3f}")
+    print("| method | " + " | ".join(f"ε = {epsilon:g}" for epsilon in epsilons) + " |")
+    print("|---|" + "---|" * len(epsilons))
+    for method, cells in told.items():
+        print(f"| {method} | {' | '.join(cells)} |")
     blind = np.tile(np.arange(8) % classes, (len(data[3]), 1))
     print(
-        f"| one image of each of 8 classes, without looking | ε=0 | - | "
-        f"{_cells(retrieval_score(blind, data[3]))} |"
+        f"\nOne image of each of 8 classes, without looking: "
+        f"{_cells(retrieval_score(blind, data[3]))}."
     )
     return epsilons, curves
 

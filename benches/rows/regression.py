@@ -150,7 +150,7 @@ def _shape_chain(quick: bool) -> Row:
                 lambda: regression.shape_footpoint_chain(
                     t, shapes, base, velocity, sigma, radius, steps
                 ),
-                30,
+                1.5,  # both wait for products of complex rows
                 comparable=False,
             )
         },

@@ -104,6 +104,28 @@ def test_secret_keys_are_shown_with_enough_records():
     assert ledger.spent == SECRET
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [{"ball": cdp.Sphere(2), "n_guess": None}, {"n_guess": 1000}])
+def test_secret_keys_of_a_million_rows(how):
+    """Of 20,800 keys those of 1,200 records are shown, and none of 2 records."""
+    sizes = np.concatenate((np.full(800, 1200), np.full(20_000, 2)))
+    rng, sphere = np.random.default_rng(0), cdp.Sphere(2)
+    of_row = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    centers = sphere.project(np.array([0.0, 0.0, 2.0]) + rng.normal(size=(len(sizes), 3)))
+    rows = sphere.project(centers[of_row] + 0.2 * rng.normal(size=(len(of_row), 3)))
+    points = pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), 3)
+    data = pa.table({"direction": points, "site": pa.array([f"k{k}" for k in of_row])})
+    found = cdp.batch.release(
+        cdp.Mean(),
+        data,
+        points="direction",
+        by="site",
+        guarantee=cdp.ApproxDP(4.0, 1e-6, neighbours=ADD),
+        **{"ball": cases.ball()} | how,
+    )
+    assert set(found.table.column("site").to_pylist()) == {f"k{k}" for k in range(800)}
+
+
 def test_without_a_ball_each_group_is_searched():
     data = table({"large": 900, "xyzzy": 2, "middle": 700})
     how = {"ball": cdp.Sphere(2), "statistic": cdp.LocatedMean(), "n_guess": None}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -314,9 +315,7 @@ def test_the_log_of_a_failed_task_shows_no_number_of_the_records():
     assert not any(digits in told for digits in (".12345", ".25"))
 
 
-def test_dashboard_and_scratch_of_new_processes_are_for_this_machine_and_user_alone(
-    monkeypatch, tmp_path
-):
+def test_the_dashboard_of_new_processes_is_for_this_machine_alone(monkeypatch, tmp_path):
     asked = []
 
     class Process(contextlib.nullcontext):
@@ -326,13 +325,37 @@ def test_dashboard_and_scratch_of_new_processes_are_for_this_machine_and_user_al
 
     engine = types.SimpleNamespace(LocalCluster=Process, Client=Process)
     monkeypatch.setattr(clusters, "_engine", engine)
-    old = os.umask(0)  # folders that Dask makes by itself would then be everybody's
+    with dask.config.set({"temporary-directory": str(tmp_path)}), clusters.cluster_of(2, None):
+        assert asked[0]["dashboard_address"].startswith("127.0.0.1:")
+        assert Path(asked[0]["local_directory"]).parent == tmp_path
+
+
+@pytest.mark.skipif(os.name != "posix", reason="owners and modes")
+def test_workers_spill_where_nobody_else_has_a_place(tmp_path):
+    """Whatever is there before them: control, the folder that Dask itself takes."""
+
+    def taken():
+        with dask.config.set({"temporary-directory": str(tmp_path)}):
+            folder = Path(clusters._scratch())
+        found = folder.lstat()
+        assert folder.parent == tmp_path
+        assert stat.S_ISDIR(found.st_mode)
+        assert (found.st_uid, found.st_mode & 0o777) == (os.getuid(), 0o700)
+        return folder
+
+    usual = tmp_path / f"curvedp-{os.getuid()}"
+    old = os.umask(0)  # folders that are made without a mode are then everybody's
     try:
-        with dask.config.set({"temporary-directory": str(tmp_path)}), clusters.cluster_of(2, None):
-            assert asked[0]["dashboard_address"].startswith("127.0.0.1:")
-            scratch = Path(asked[0]["local_directory"])
-            assert scratch.parent == tmp_path
-            assert scratch.stat().st_mode & 0o777 == 0o700
+        assert [taken(), taken()] == [usual, usual]
+        usual.chmod(0o770)
+        assert taken() != usual
+        usual.rmdir()
+        usual.symlink_to(tmp_path)
+        assert taken() != usual
+        usual.unlink()
+        usual.touch()
+        assert taken() != usual
+        planted = distributed.diskutils.WorkSpace(str(tmp_path / "dask-scratch-space"))
+        assert Path(planted.base_dir).stat().st_mode & 0o777 == 0o777
     finally:
         os.umask(old)
-    assert not scratch.exists()

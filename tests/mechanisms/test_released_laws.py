@@ -86,7 +86,8 @@ each_size = pytest.mark.parametrize("n", SIZES)
 
 
 def each_case(*cases: Case) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("case", cases, ids=str)
+    """Of a module's scope: all questions about a case are asked by the process that drew it."""
+    return pytest.mark.parametrize("case", cases, ids=str, scope="module")
 
 
 @pytest.mark.parametrize(

@@ -95,14 +95,14 @@ def drawn(case: Case):
     return true_value, draw(case.build(ball=ball), true_value, N)
 
 
-@pytest.mark.parametrize("case", ISOTROPIC, ids=str)
+@pytest.mark.parametrize("case", ISOTROPIC, ids=str, scope="module")
 def test_every_draw_lies_on_the_manifold(case):
     _, sample = drawn(case)
     assert np.all(np.isfinite(sample))
     assert np.all(case.manifold.belongs(sample))
 
 
-@pytest.mark.parametrize("case", ISOTROPIC, ids=str)
+@pytest.mark.parametrize("case", ISOTROPIC, ids=str, scope="module")
 def test_radius_follows_its_exact_law_and_no_other(case):
     true_value, sample = drawn(case)
     profile = laplace if case.mechanism == "RiemannianLaplace" else gaussian
@@ -134,7 +134,7 @@ def fixed_axes(dim):
     return [np.eye(dim)[0], *(others / np.linalg.norm(others, axis=1, keepdims=True))]
 
 
-@pytest.mark.parametrize("case", DIRECTED, ids=str)
+@pytest.mark.parametrize("case", DIRECTED, ids=str, scope="module")
 def test_direction_is_uniform_and_independent_of_radius(case):
     """Rank-one and flat spaces: the direction is uniform. (On SPD only the eigenvectors are.)"""
     true_value, sample = drawn(case)
@@ -148,7 +148,7 @@ def test_direction_is_uniform_and_independent_of_radius(case):
         assert_accepts(along[far], cdf)
 
 
-@pytest.mark.parametrize("case", DIRECTED, ids=str)
+@pytest.mark.parametrize("case", DIRECTED, ids=str, scope="module")
 def test_direction_test_sees_one_coordinate_fifteen_per_cent_too_long(case):
     """The same draws with one tangent coordinate stretched must fail the test of direction."""
     true_value, sample = drawn(case)

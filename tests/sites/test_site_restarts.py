@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -97,6 +98,19 @@ def test_sites_that_are_made_anew_for_each_message_hide_their_answers_to_the_end
     assert own.site("site 0").key != before["site 0"]
     with pytest.raises(SiteError, match="begin a new run"):
         own.site("site 0").answer(replace(Plan.from_bytes(plan), run="0" * 32).to_bytes())
+
+
+def test_control_with_a_book_that_forgets_a_mask_serves_twice(
+    tmp_path: Path, contexts: list[tuple[bytes, bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Book, "note", lambda *arguments: None)
+    own = Masked(tmp_path)
+    plan = own.server().plan()
+    first, second = (Answer.from_bytes(own.site("site 0").answer(plan)) for _ in range(2))
+    assert len(set(contexts)) == 1 < len(contexts)
+    apart = (first.entries - second.entries).view(np.int64)
+    assert np.abs(apart).max() < 2**50  # noise alone is left of the difference
+    assert np.abs(first.entries.view(np.int64)).max() > 2**50
 
 
 def test_the_secret_of_masks_is_gone_from_the_file_of_a_finished_study(tmp_path: Path) -> None:
@@ -225,6 +239,33 @@ def test_a_site_killed_in_a_masked_round_goes_on_with_its_key_and_masks_no_round
     while isinstance(step, bytes):
         step = server.feed(own.answers(step))
     assert (step.found, step.void_rounds) == (True, int(not mine))
+
+
+def test_of_many_copies_of_a_site_with_one_state_file_one_answers(tmp_path: Path) -> None:
+    own = Masked(tmp_path)
+    plans = [own.server().plan() for _ in range(3)]
+
+    def answers(states: list[Path | None]) -> int:
+        copies = [SiteMean(PARTS[0], own.agreement, "site 0", state=state) for state in states]
+        if None in states:  # the control: each with a book, and so with a key, of its own
+            keys = {name: own.site(name).key for name in names(4)}
+            asked = [
+                ServerMean(own.agreement, keys=keys | {"site 0": each.key}, run="8" * 32).plan()
+                for each in copies
+            ]
+            return sum(len(each.answer(plan)) > 0 for each, plan in zip(copies, asked, strict=True))
+
+        def tried(which: tuple[SiteMean, bytes]) -> bool:
+            try:
+                return bool(which[0].answer(which[1]))
+            except SiteError:
+                return False
+
+        with ThreadPoolExecutor(4) as pool:
+            return sum(pool.map(tried, [(each, plan) for plan in plans for each in copies]))
+
+    assert answers([tmp_path / "site-0"] * 4) == len(plans)
+    assert answers([None] * 4) == 4
 
 
 # ------------------------------------------------------------------ servers that outlive a process

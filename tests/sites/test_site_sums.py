@@ -31,6 +31,7 @@ def _requests(space: str) -> list[Request]:
     base = np.ascontiguousarray(manifold.origin).reshape(-1)
     found = [Request("tail", 1.0, base), Request("round", 1.0, base, 0.5)]
     found.append(Request("round", 1.0, base, 0.5, "squares"))
+    found.append(Request("round", 1.0, normal(space, 3, seed=8).reshape(-1), 0.5, "cells"))
     if start_of(manifold) is not None:
         found.append(Request("start", 1.0))
     if space.startswith(("spd", "hpd")):
@@ -180,7 +181,7 @@ def _totals(
     )
 
 
-@pytest.mark.parametrize("kind", ["start", "round", "squares"])
+@pytest.mark.parametrize("kind", ["start", "round", "squares", "cells"])
 def test_who_sees_all_messages_of_all_other_sites_learns_what_is_said(kind: str) -> None:
     """It knows all records but one, the total, and the noise of the site that helps it."""
     own = study(4, 1, guarantee=cdp.GDP(1.0, neighbours="add-remove"))

@@ -84,7 +84,7 @@ def test_no_neighbouring_data_set_moves_the_mean_further_than_the_bound(space, r
         "n=5": np.full(5, 0.2),
         "light record": np.array([light, *[(1 - light) / 4] * 4]),
     }[weights]
-    restarts = 10 if isinstance(space, DEAR) else 48
+    restarts = 6 if isinstance(space, DEAR) else 32
     start = radius * rng.standard_normal((restarts, len(mass) + 1, space.dim))
     near = extremal(space, radius, len(mass))
     start[::2] = near + 0.1 * radius * rng.standard_normal(start[::2].shape)

@@ -8,10 +8,12 @@ number: neither the secret nor a record travels through the scheduler.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import secrets
+import stat
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -156,7 +158,7 @@ def _sums_of_range(points: PointsOfFile, base: _Exact, start: int, stop: int) ->
     return points.sums_of_range(start, stop, base.numbers)
 
 
-@contextmanager
+@contextlib.contextmanager
 def cluster_of(workers: int | None, scheduler: str | None) -> Iterator[Any]:
     """A client of the cluster at an address, or of as many new processes on this machine."""
     if scheduler is not None:
@@ -170,14 +172,24 @@ def cluster_of(workers: int | None, scheduler: str | None) -> Iterator[Any]:
         "dashboard_address": "127.0.0.1:0",
     }
     with (
-        _scratch() as folder,
-        _engine.LocalCluster(n_workers=workers, local_directory=folder, **options) as cluster,
+        _engine.LocalCluster(n_workers=workers, local_directory=_scratch(), **options) as cluster,
         _engine.Client(cluster) as client,
     ):
         yield client
 
 
-def _scratch() -> tempfile.TemporaryDirectory[str]:
-    """A folder of its owner alone: workers may spill exact sums to it, and load what lies there."""
-    place = dask.config.get("temporary-directory", None)
-    return tempfile.TemporaryDirectory(prefix="curvedp-", dir=place, ignore_cleanup_errors=True)
+def _scratch() -> str:
+    """A folder of its owner alone: workers may spill exact sums to it, and load what lies there.
+
+    It stays, for Dask to clear away what processes left that were killed.
+    """
+    place = dask.config.get("temporary-directory", None) or tempfile.gettempdir()
+    if os.name != "posix":  # where temporary folders are their user's alone
+        return str(place)
+    owner = os.getuid()
+    folder = os.path.join(place, f"curvedp-{owner}")
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(folder, mode=0o700)
+    found = os.lstat(folder)
+    is_own = stat.S_ISDIR(found.st_mode) and found.st_uid == owner and not found.st_mode & 0o077
+    return folder if is_own else tempfile.mkdtemp(prefix="curvedp-", dir=place)

@@ -33,7 +33,18 @@ class Manifold:
 
     Points and tangent vectors are arrays of shape ``(..., *point_shape)``; leading axes broadcast
     against each other. Input of any real dtype is widened to float64. Lengths are in the units of
-    the metric.
+    the metric. Spaces are made by their own classes, such as `Sphere`.
+
+    Parameters
+    ----------
+    kind : str
+        Name of the compiled maps.
+    size : int
+        Dimension, or order of the matrices.
+    parameter : float
+        Further number of that kind, such as a radius or a curvature.
+    point_shape : tuple of int
+        Shape of a point.
     """
 
     #: What its points are called together.

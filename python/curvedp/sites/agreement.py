@@ -15,6 +15,7 @@ from curvedp.errors import SiteError
 from curvedp.manifolds import Manifold, Product, as_manifold
 from curvedp.privacy import GDP, Guarantee
 from curvedp.privacy.stored import read
+from curvedp.sites.after import SearchAndMore
 from curvedp.sites.wire import LONGEST
 from curvedp.statistics.call import Call, as_balls
 from curvedp.statistics.located_mean import LocatedMean
@@ -32,7 +33,6 @@ from curvedp.sums.messages import (
 )
 from curvedp.sums.noise import GaussianNoise, noise_scale
 from curvedp.sums.search import Search
-from curvedp.sums.variance import SearchWithVariance
 
 #: Deviations of the noise of one site between which shares add up to the whole, and fit 64 bits.
 _SCALES = 2.0**10, 2.0**56
@@ -40,8 +40,11 @@ _MOST_SITES = 2**16
 _LONGEST_NAME = 100
 #: With more the last round would be too small a part of the budget to be asked for.
 _MOST_SPARE = 0.99
-#: Parts of the budget that a variance may have.
-_VARIANCE = 0.01, 0.5
+#: Parts of the budget that a variance may have, and clusters; most clusters and cells.
+_VARIANCE, _CLUSTERING = (0.01, 0.5), (0.1, 0.8)
+_MOST_CLUSTERS, _MOST_CELLS = 20, 200
+#: Bytes of what follows from records, and is held at once.
+_DERIVED = 2**28
 #: Bytes of a message besides keys and numbers, at most; and of a key.
 _HEADER, _KEY = 4096, 67
 
@@ -81,6 +84,11 @@ class Agreement:
     variance : float
         The part of the budget, of mu^2, 0 or from .01 to .5, for one round after the mean: the
         variance about it, of distances up to the clip level. A round that is void leaves none.
+    clusters : int
+        0, or the number of centres of clusters about the mean, from 2 to 20, which take four more
+        rounds and the part `clustering` of mu^2.
+    clustering : float
+        From .1 to .8.
     study : str
         A name that tells the study from others.
 
@@ -111,6 +119,8 @@ class Agreement:
     masks: bool = False
     spare: float = 0.0
     variance: float = 0.0
+    clusters: int = 0
+    clustering: float = 0.5
     study: str = ""
 
     def __post_init__(self) -> None:
@@ -143,6 +153,13 @@ class Agreement:
             and (self.variance == 0.0 or least <= self.variance <= most)
         ):
             raise ValueError(f"variance must be 0.0, or a float from {least} to {most}")
+        if self.clusters != 0:
+            as_count(self.clusters, "clusters", least=2, most=_MOST_CLUSTERS)
+        least, most = _CLUSTERING
+        if not (isinstance(self.clustering, float) and least <= self.clustering <= most):
+            raise ValueError(f"clustering must be a float from {least} to {most}")
+        if self.later > most:
+            raise ValueError(f"variance and clustering together must be at most {most}")
         if not (isinstance(self.by_name, bool) and isinstance(self.masks, bool)):
             raise TypeError("by_name and masks must be True or False")
         if self.masks and self.shares < 2:
@@ -205,10 +222,15 @@ class Agreement:
         """The space as the search sees it."""
         return geometry_of(self.manifold)
 
+    @property
+    def later(self) -> float:
+        """The part of mu^2 for what is asked for about the mean."""
+        return self.variance + (self.clustering if self.clusters else 0.0)
+
     def search(self) -> Search:
         """The search, which no site's records have a part in."""
         whole = self.way.mu
-        mean = root(Fraction(whole) ** 2 * (1 - Fraction(self.variance)), down=True)
+        mean = root(Fraction(whole) ** 2 * (1 - Fraction(self.later)), down=True)
         options: dict[str, Any] = {
             "moved": self.records_per_unit,
             "own_units": self.statistic.channels == "own",
@@ -218,9 +240,15 @@ class Agreement:
             "spare": self.spare,
         }
         budget = self.geometry, GaussianNoise(mean), self.n
-        if self.variance:
-            return SearchWithVariance(*budget, whole=whole, **options)
+        if self.later:
+            options |= {"whole": whole, "variance": self.variance, "clusters": self.clusters}
+            return SearchAndMore(*budget, **options)
         return Search(*budget, **options)
+
+    def memory(self, n: int) -> int:
+        """Bytes that a site with so many records needs."""
+        own = 8 * n * self.manifold.point_size
+        return own + _DERIVED if self.later else own
 
     def check(self, request: Request) -> int:
         """The number of entries of an answer to a request that this study may ask.
@@ -238,19 +266,22 @@ class Agreement:
             "records": ("start", "scale", "tail", "round"),
             "diagonals": ("tail", "round") if is_definite else (),
             "squares": ("round",) if self.variance else (),
+            "cells": ("round",) if self.clusters else (),
         }
         if not (known.get(request.kind, at_point) and request.kind in kinds[request.of]):
             raise SiteError(f"the plan asks for what {self.manifold} or this study does not have")
-        geometry = space_of(self.geometry, request)
         size = self.manifold.point_size
         if request.of == "diagonals":
-            size = geometry.manifold.point_size
+            size = self.manifold.point_shape[0]
+        if request.of == "cells" and request.base is not None:
+            size *= min(max(len(request.base) // size, 2), _MOST_CELLS)
         if (request.base is None) == at_point or (
             request.base is not None and request.base.shape != (size,)
         ):
             raise SiteError(f"the plan's base point is none of {self.manifold}")
-        if request.of == "squares" and not SQUARED[0] <= request.radius <= SQUARED[1]:
-            raise SiteError("the plan's clip level has no square")
+        geometry = space_of(self.geometry, request)
+        if request.of in ("squares", "cells") and not SQUARED[0] <= request.radius <= SQUARED[1]:
+            raise SiteError("the plan's clip level has no square that doubles hold")
         self._check_noise(request.kind, geometry, request.share)
         return len(weights_of(request, geometry))
 
@@ -258,8 +289,9 @@ class Agreement:
         """Refuses spaces and rosters whose messages would be too long to be read."""
         start, keys = start_of(self.manifold), len(self.roster) if self.masks else 0
         entries = self.geometry.dim + 1 if start is None else len(start.weights)
-        plan = _KEY * keys + 8 * self.manifold.point_size
-        answer = 8 * max(entries, self.geometry.dim + 1)
+        cells = 2 * self.clusters  # at least
+        plan = _KEY * keys + 8 * self.manifold.point_size * max(cells, 1)
+        answer = 8 * max(entries, (self.geometry.dim + 1) * max(cells, 1))
         if _HEADER + max(plan, answer) > LONGEST:
             raise ValueError(
                 f"messages of this space and roster would be longer than {LONGEST} bytes: use a "
@@ -292,6 +324,8 @@ class Agreement:
             "masks": self.masks,
             "spare": self.spare,
             "variance": self.variance,
+            "clusters": self.clusters,
+            "clustering": self.clustering,
             "study": self.study,
         }
         return json.dumps(data, sort_keys=True)

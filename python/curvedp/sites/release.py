@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from curvedp._text import rounded_up
+from curvedp._validation import FloatArray
 from curvedp.privacy.statement import Statement, cost_of
 from curvedp.statistics.located_mean import LocatedMeanRelease
 
@@ -23,6 +24,9 @@ class SitesMeanRelease(LocatedMeanRelease):
     variance, variance_error : float or None
         Mean square of the distances of records from `value`, those above `clip_level` counted as
         it, and the standard deviation of its noise; None if it was not asked for or found.
+    centers, sizes : ndarray or None
+        Centres of clusters, shape (k, *point_shape), and the noisy numbers of records nearest to
+        each before its last step, cut at 0; None if not asked for or found.
     alone : float
         mu against one who sees the answers of a single site.
     masked : bool
@@ -47,6 +51,8 @@ class SitesMeanRelease(LocatedMeanRelease):
     void_rounds: int
     variance: float | None
     variance_error: float | None
+    centers: FloatArray | None
+    sizes: FloatArray | None
     alone: float
     masked: bool
     transcript: str
@@ -71,6 +77,9 @@ class SitesMeanRelease(LocatedMeanRelease):
         if self.variance is not None:
             told = f"{self.variance:.4g}, noise {self.variance_error:.2g}; distances up to "
             about = [("variance", f"{told}{self.clip_level:.4g}, those beyond count as that")]
+        if self.sizes is not None:
+            sizes = ", ".join(f"{size:.0f}" for size in self.sizes)
+            about.append(("clusters", f"{len(self.sizes)} centres; noisy sizes: {sizes}"))
         return [
             *super()._noise(),
             *about,

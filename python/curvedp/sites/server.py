@@ -254,6 +254,9 @@ class ServerMean:
         if own.by_name:
             assumptions.add("units-by-name")
         guarantee = own.call.promise(own.guarantee, 0 if self._is_seeded else None)
+        centers = found.centers
+        if centers is not None:
+            centers = centers.reshape(-1, *own.manifold.point_shape)
         return SitesMeanRelease(
             **told(own.manifold, [found], own.way, own.n),
             statistic=own.statistic.title,
@@ -272,6 +275,8 @@ class ServerMean:
             void_rounds=self._void,
             variance=None if math.isnan(found.variance) else found.variance,
             variance_error=None if math.isnan(found.variance) else found.variance_error,
+            centers=centers,
+            sizes=found.sizes,
             alone=own.alone,
             masked=own.masks,
             transcript=transcript,

@@ -113,7 +113,7 @@ class SiteMean:
         self.agreement, self.name = agreement, name
         self._ledger, self._seed, self._told, self._clear = ledger, seed, told, clear
         data = agreement.manifold.read_records(records, least=0)
-        wanted = data.nbytes if not agreement.variance else 3 * data.nbytes + 64 * len(data)
+        wanted = agreement.memory(len(data))
         agreement.call.ask_for_memory(wanted, 0, by_unit=units is not None)
         grouping, ends = Grouping.of(None, len(data)), None
         if units is not None:

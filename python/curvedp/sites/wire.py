@@ -27,7 +27,7 @@ _FIRST_LINE = b"curvedp sites 1\n"
 LONGEST = 2**20
 MOST_ROUNDS = 1000
 _KINDS = ("start", "scale", "tail", "round")
-_OF = ("records", "diagonals", "squares")
+_OF = ("records", "diagonals", "squares", "cells")
 
 
 @dataclass(frozen=True, eq=False)

@@ -127,7 +127,7 @@ def release_cells(
     counts = counts + (n - counts.sum()) / len(counts)  # n is public
     deviation = n * noise.deviation
     least = np.maximum(counts, _LEAST * deviation)
-    steps = _shrunk(sums / least[:, None], dim * (deviation / least) ** 2)
+    steps = shrunk(sums / least[:, None], dim * (deviation / least) ** 2)
     return Cells(counts, steps, deviation)
 
 
@@ -264,7 +264,7 @@ def _short(rows: FloatArray) -> FloatArray:
     return found
 
 
-def _shrunk(steps: FloatArray, noise: FloatArray) -> FloatArray:
+def shrunk(steps: FloatArray, noise: FloatArray) -> FloatArray:
     """Steps shortened to length 1 and shrunk by James and Stein's rule.
 
     Factor: the share of a squared length that noise does not explain; `noise` is the expected

@@ -71,6 +71,8 @@ class Found:
         Root mean square of clipped distances, on average over equal ones.
     variance, variance_error : float
         Mean square of distances up to `radius`, if asked for, and the deviation of its noise.
+    centers, sizes : ndarray, or None
+        Of clusters, shape (k, point_size) and (k,), if they were asked for.
     level : float
         Distance of the mean within which .95 of the records lie.
     blocks, rounds : int
@@ -95,6 +97,8 @@ class Found:
     spread: float = math.nan
     variance: float = math.nan
     variance_error: float = math.nan
+    centers: FloatArray | None = None
+    sizes: FloatArray | None = None
     level: float = math.inf
     blocks: int = 0
     rounds: int = 0

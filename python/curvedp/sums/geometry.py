@@ -93,6 +93,12 @@ def squares() -> Geometry:
     return Geometry(Euclidean(2), _FARTHEST["flat"], 4 * _OCTAVES["flat"])
 
 
+def cells(geometry: Geometry, count: int) -> Geometry:
+    """Logarithms at the nearest of so many points over the clip level, each beside a count, as
+    points of flat space: one block for each cell."""
+    return Geometry(Euclidean(count * (geometry.dim + 1)), _FARTHEST["flat"], 4 * _OCTAVES["flat"])
+
+
 def _diameter(manifold: Manifold) -> float:
     """Bound on distances: those of rank k have a flat torus of k circles through two points."""
     return manifold.injectivity_radius * math.sqrt(manifold.rank)

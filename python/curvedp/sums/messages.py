@@ -12,7 +12,7 @@ import numpy as np
 from curvedp import _core
 from curvedp._validation import FloatArray
 from curvedp.manifolds import Manifold
-from curvedp.sums.geometry import Geometry, log_diagonals, squares
+from curvedp.sums.geometry import Geometry, cells, log_diagonals, squares
 
 #: Norm of a message of clipped logarithms: the clip level.
 ROUND_UNIT = float(_core.ROUND_BOUND)
@@ -29,7 +29,7 @@ _LEAST = {"vector": 2.2, "matrix": 3.0}
 #: Kinds of sums.
 Kind = Literal["start", "scale", "tail", "histogram", "round"]
 #: Things that sums are of: records, or points of flat space that follow from each.
-Of = Literal["records", "diagonals", "squares"]
+Of = Literal["records", "diagonals", "squares", "cells"]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,8 @@ class Request:
         Clip level of a round.
     of : str
         "records"; "diagonals", their logarithms as points of flat space; or "squares" of distances
-        from `base` up to `radius`, with a count: see `squares_radius`.
+        from `base` up to `radius`, with a count: see `squares_radius`; or "cells", of which `base`
+        has the points, one after the other: see `cells`.
     levels : ndarray or None
         Of a histogram, falling.
     """
@@ -171,9 +172,14 @@ def space_of(geometry: Geometry, request: Request) -> Geometry:
         return squares()
     if request.of == "diagonals":
         return log_diagonals(geometry.manifold.point_shape[0])
+    if request.of == "cells":
+        assert request.base is not None
+        return cells(geometry, len(request.base) // geometry.manifold.point_size)
     return geometry
 
 
+#: Largest length of (log/R cut to length 1, 1), rounded up: nothing more is cut.
+CELL_LENGTH = 1.4143
 #: Clip levels whose squares are doubles that can be divided by.
 SQUARED = 1e-140, 1e140
 

@@ -8,8 +8,10 @@ from numpy.typing import NDArray
 from curvedp import _core
 from curvedp._validation import FloatArray
 from curvedp.manifolds import Manifold
-from curvedp.sums.geometry import Geometry, geometry_of, log_diagonals, squares
+from curvedp.sums.derived import blocks, derived
+from curvedp.sums.geometry import Geometry, geometry_of, log_diagonals
 from curvedp.sums.messages import (
+    CELL_LENGTH,
     SCALE_BINS,
     Request,
     bound_of,
@@ -43,6 +45,8 @@ class RecordSums:
 
     def answer(self, request: Request) -> NDArray[np.int64]:
         """The sum that is asked for."""
+        if request.of in ("squares", "cells"):
+            return self._about(request)
         geometry, sums = self.asked(request), self._sums_of(request)
         match request.kind:
             case "start":
@@ -57,8 +61,6 @@ class RecordSums:
             return sums.histogram(request.base, request.levels)
         if request.kind == "tail":
             return sums.tail(request.base, geometry.largest, geometry.bins)
-        if request.of == "squares":
-            return sums.round(np.zeros(2), squares_radius(request.radius))
         return sums.round(request.base, request.radius)
 
     def noisy(
@@ -99,8 +101,6 @@ class RecordSums:
         """Sums of what a request is of."""
         if request.of == "records":
             return self._sums
-        if request.of == "squares":
-            return self._of(squares(), self._squares(request))
         if self._of_diagonals is None:
             shape = self.geometry.manifold.point_shape
             index = np.arange(shape[0])
@@ -108,22 +108,16 @@ class RecordSums:
             places = (index, index) if len(shape) == 2 else (index, index, 0)
             with np.errstate(divide="ignore", invalid="ignore"):
                 logs = np.log(own[(slice(None), *places)])
-            self._of_diagonals = self._of(log_diagonals(shape[0]), logs)
+            flat = log_diagonals(shape[0]).manifold.kernels
+            self._of_diagonals = _core.MessageSums(flat, np.ascontiguousarray(logs), self._ends)
         return self._of_diagonals
 
-    def _squares(self, request: Request) -> FloatArray:
-        """(min(t, R)^2, R^2/2) for each record at the distance t of the base; shape (n, 2)."""
-        kernels = self.geometry.manifold.kernels
-        assert request.base is not None
-        points, valid = self._rows.copy(), np.zeros(len(self._rows), dtype=bool)
-        kernels.snap(points, valid)
-        dist = np.empty(len(points))
-        kernels.dist(request.base.reshape(1, -1), points, dist)
-        dist[~valid] = np.nan  # left out, as elsewhere
-        square = request.radius**2
-        return np.stack(
-            [np.minimum(dist, request.radius) ** 2, np.full_like(dist, 0.5 * square)], 1
-        )
-
-    def _of(self, flat: Geometry, rows: FloatArray) -> _core.MessageSums:
-        return _core.MessageSums(flat.manifold.kernels, np.ascontiguousarray(rows), self._ends)
+    def _about(self, request: Request) -> NDArray[np.int64]:
+        """The sum of messages of derived points."""
+        flat, manifold = self.asked(request), self.geometry.manifold
+        length = CELL_LENGTH if request.of == "cells" else squares_radius(request.radius)
+        total, origin = np.zeros(flat.dim + 1, dtype=np.int64), np.zeros(flat.dim)
+        for rows, ends in blocks(len(self._rows), flat.dim, self._ends):
+            points = derived(manifold, self._rows[rows], request)
+            total += _core.MessageSums(flat.manifold.kernels, points, ends).round(origin, length)
+        return total

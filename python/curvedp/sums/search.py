@@ -50,6 +50,8 @@ _LEAST_SCALE = 6.0
 NOT_POINTS = 3.0
 #: Range of the mean Hessian by which steps are divided.
 _HESSIAN = (0.3, 50.0)
+#: Part that is expected of the error of a Hessian above 1, if all records lay along the step.
+_MISJUDGED = 0.5
 #: Share of the uniform law's median distance from which on records have no mean worth the name.
 _SPREAD_OUT = 0.75
 #: The released ball holds this share of the records, and is this much smaller than the largest.
@@ -218,7 +220,7 @@ class Search:
         beyond = tails.beyond(index)
         noise = step.expected_noise / step.hessian
         cut = tails.excess(index, self.noise.near, self.noise.significant) / n
-        left = step.length * self._misjudged(step.hessian, beyond)
+        left = self._left(step, max(beyond, 0.0) / n)
         level = tails.quantile(_BALL_LEVEL, n) + step.length / step.hessian
         return Found(
             value=None if reason else value,
@@ -233,7 +235,7 @@ class Search:
             cut=cut,
             left=left,
             expected_error=math.hypot(noise, self.noise.of_cut * cut, left),
-            sensitivity=self._bound("round", self.geometry) / ROUND_UNIT * radius / n,
+            sensitivity=self.bound("round", self.geometry) / ROUND_UNIT * radius / n,
             scale=step.expected_noise / self.noise.unit_length(self.geometry.dim),
             spread=self._spread(tails, radius, step),
             level=level,
@@ -241,16 +243,17 @@ class Search:
             rounds=self.rounds,
         )
 
-    def _misjudged(self, hessian: float, beyond: float) -> float:
-        """Share of the last step by which it may miss.
+    def _left(self, step: Round, beyond: float) -> float:
+        """Length by which the last step may miss.
 
         Records all in its direction have the Hessian 1, up to those that were cut, or are at sites
-        that did not answer; that the number of records is a noisy count moves the step, too.
+        that did not answer: where H is larger the step is then too short by (H - 1)/H, of which
+        part is expected. That the number of records is a noisy count moves the step, too.
         """
-        n = self.number
-        along = abs(hessian - 1.0) / min(hessian, 2.0) + max(beyond, 0.0) / n + self.missing
-        counted = 0.0 if n == self.n else self.count[1] / n
-        return math.hypot(min(1.0, along), counted)
+        part = (1.0 if step.hessian < 1.0 else _MISJUDGED) / step.hessian
+        along = part * abs(step.hessian - 1.0) + beyond + self.missing
+        counted = 0.0 if self.number == self.n else self.count[1] / self.number
+        return step.length * math.hypot(min(1.0, along), counted)
 
     def _spread(self, tails: TailCounts, radius: float, step: Round) -> float:
         """Root mean square of clipped distances: from heights, where the noise tells them."""
@@ -270,11 +273,11 @@ class Search:
             wanted = Request("start", self.schedule.start * self.budget.whole)
             noisy, share = yield from self._ask(wanted)
             entries = len(noisy) - (0 if start.is_matrix else 1)
-            deviation = self._bound("start", self.geometry) / share
+            deviation = self.bound("start", self.geometry) / share
             deviation *= self.noise.unit_deviation(entries)
             point, signal, size = _core.start_point(manifold.kernels, noisy)
             if start.is_matrix or self.noise.tells_heights:
-                self._note(*start.count(noisy, deviation), start.most)
+                self.note(*start.count(noisy, deviation), start.most)
             if not signal >= start.least * deviation * math.sqrt(size):
                 raise Stopped(NO_DIRECTION)
             return point
@@ -286,9 +289,9 @@ class Search:
         """exp of the median scale; then of means of the logarithms of the diagonal."""
         wanted = Request("scale", self.schedule.start * self.budget.whole)
         noisy, own = yield from self._ask(wanted)
-        bound = self._bound("scale", self.geometry)
+        bound = self.bound("scale", self.geometry)
         counts, deviation = counts_of(noisy, bound / own)
-        self._note(float(counts[-1]), float(deviation[-1]) ** 2)
+        self.note(float(counts[-1]), float(deviation[-1]) ** 2)
         n = self.number
         if n < _LEAST_SCALE * deviation[-1]:
             raise Stopped(TOO_FEW)
@@ -343,7 +346,7 @@ class Search:
         share = self.schedule.first_counts
         if self.n is not None or self._counted:
             least, most, enough = self.schedule.counts
-            enough *= self.noise.count_factor(geometry, self._bound("round", geometry) / ROUND_UNIT)
+            enough *= self.noise.count_factor(geometry, self.bound("round", geometry) / ROUND_UNIT)
             share = min(most, max(least, enough / max(self.number * whole, 1.0)))
         part = 0.4 if of == "diagonals" else 0.5
         share = min(share * whole, self.noise.part(part) * self.budget.rest)
@@ -362,8 +365,8 @@ class Search:
         level = self.noise.levels(levels(geometry.largest, geometry.bins), near)
         wanted = Request(kind, share, base, of=of, levels=level)
         noisy, own = yield from self._ask(wanted)
-        tails = self.noise.tails(noisy, level, self._bound(kind, geometry), own)
-        self._note(*tails.whole)
+        tails = self.noise.tails(noisy, level, self.bound(kind, geometry), own)
+        self.note(*tails.whole)
         if self.number < self.noise.least_deviations * tails.deviation[-1]:
             raise Stopped(TOO_FEW)
         return tails
@@ -396,7 +399,7 @@ class Search:
             float(noisy[-1]) * unit / n,
         )
 
-    def _note(self, count: float, variance: float, most: float = MOST_OF_COLUMN) -> None:
+    def note(self, count: float, variance: float, most: float = MOST_OF_COLUMN) -> None:
         """Keeps a count; the first one tells whether a private key may be shown."""
         self._counted.append((count, variance))
         if self.key_delta is None or len(self._counted) > 1:
@@ -404,13 +407,13 @@ class Search:
         if not count >= key_threshold(self.moved * most, math.sqrt(variance), self.key_delta):
             raise Stopped(NOT_SHOWN)
 
-    def _bound(self, kind: Kind, geometry: Geometry) -> float:
+    def bound(self, kind: Kind, geometry: Geometry) -> float:
         """Bound on what a unit changes in a sum."""
         return self.noise.bound(kind, geometry, self.replaces, self.moved)
 
     def _scale(self, geometry: Geometry, radius: float, share: float) -> float:
         """Scale of the noise of a mean of clipped logarithms."""
-        bound = self._bound("round", geometry)
+        bound = self.bound("round", geometry)
         return bound / share * radius / (ROUND_UNIT - 8.0 * geometry.dim) / self.number
 
     def _deviation(self, geometry: Geometry, radius: float, share: float) -> float:
@@ -427,7 +430,7 @@ class Search:
         """The level beyond which as many records are cut as noise of that share costs, or `seen`
         standard deviations of their count if those are more."""
         length = self.noise.unit_deviation(geometry.dim) * math.sqrt(geometry.dim)
-        bound = self._bound("round", geometry) / ROUND_UNIT * length
+        bound = self.bound("round", geometry) / ROUND_UNIT * length
         bound /= share / self.widening
         least = np.maximum(tails.deviation, self.noise.far_deviation * tails.deviation.min())
         most = np.maximum(bound, seen * least)

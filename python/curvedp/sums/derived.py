@@ -1,0 +1,88 @@
+"""Points of flat space that follow from a record and from released points: section 12 and 13 of
+docs/proofs/sums-of-messages.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from curvedp._validation import FloatArray
+from curvedp.manifolds import Manifold
+from curvedp.sums.messages import Request
+
+#: Numbers of derived points that are held at once.
+_NUMBERS = 2**22
+
+
+def derived(manifold: Manifold, records: FloatArray, request: Request) -> FloatArray:
+    """Points of so many rows; NaN for a record that is no point, which is left out of sums.
+
+    Parameters
+    ----------
+    manifold : Manifold
+    records : ndarray, shape (n, point_size)
+    request : Request
+        Of "squares" or "cells".
+
+    Returns
+    -------
+    ndarray, shape (n, size)
+    """
+    assert request.base is not None
+    rows, valid = records.copy(), np.zeros(len(records), dtype=bool)
+    manifold.kernels.snap(rows, valid)
+    bases = np.ascontiguousarray(request.base.reshape(-1, manifold.point_size))
+    points = (_squares if request.of == "squares" else _cells)(
+        manifold, rows, bases, request.radius
+    )
+    points[~valid] = np.nan
+    return points
+
+
+def blocks(
+    count: int, size: int, ends: NDArray[np.int64] | None
+) -> Iterator[tuple[slice, NDArray[np.int64] | None]]:
+    """Rows, and ends of whole units, of which few enough are held at once.
+
+    Parameters
+    ----------
+    count, size : int
+        Number of records, and of the numbers of a point of each.
+    ends : ndarray or None
+        Unit j has the rows ``ends[j]:ends[j + 1]``.
+    """
+    most = max(_NUMBERS // size, 1)
+    if ends is None:
+        for start in range(0, count, most):
+            yield slice(start, start + most), None
+        return
+    first = 0
+    while first < len(ends) - 1:
+        last = int(np.searchsorted(ends, ends[first] + most, side="right")) - 1
+        last = max(last, first + 1)
+        yield slice(int(ends[first]), int(ends[last])), ends[first : last + 1] - ends[first]
+        first = last
+
+
+def _squares(manifold: Manifold, rows: FloatArray, bases: FloatArray, radius: float) -> FloatArray:
+    """(min(t, R)^2, R^2/2), t the distance of the base."""
+    dist = np.empty(len(rows))
+    manifold.kernels.dist(bases, rows, dist)
+    return np.stack([np.minimum(dist, radius) ** 2, np.full_like(dist, 0.5 * radius**2)], axis=1)
+
+
+def _cells(manifold: Manifold, rows: FloatArray, bases: FloatArray, radius: float) -> FloatArray:
+    """(log x / R cut to length 1, 1) in the block of the nearest base."""
+    apart, logs = np.empty((len(rows), len(bases))), np.empty((len(rows), manifold.dim))
+    manifold.kernels.pairwise_dist(rows, bases, apart)
+    own = apart.argmin(axis=1)
+    manifold.kernels.log_coords(rows, bases[own], logs)
+    with np.errstate(over="ignore", invalid="ignore"):
+        logs /= radius
+        logs /= np.maximum(np.linalg.norm(logs, axis=1), 1.0)[:, None]
+    found, index = np.zeros((len(rows), len(bases), manifold.dim + 1)), np.arange(len(rows))
+    found[index, own, :-1] = logs
+    found[index, own, -1] = 1.0
+    return found.reshape(len(rows), len(bases) * (manifold.dim + 1))
