@@ -18,7 +18,7 @@ _DOUBLE = np.dtype(np.float64)
 
 
 def as_float_array(value: ArrayLike, name: str) -> FloatArray:
-    """C-contiguous float64 array of a real numeric array-like; no copy if it is one already.
+    """Aligned C-contiguous float64 array of a real array-like; no copy if it is one already.
 
     No value raises or warns: one beyond the range of float64 becomes infinite, and a missing one
     (masked, or None in a list) NaN. A cell of a table may also be a text: one that holds no number
@@ -26,7 +26,8 @@ def as_float_array(value: ArrayLike, name: str) -> FloatArray:
     """
     if type(value) is np.ndarray:  # by `isinstance` also one with a mask
         given: NDArray[Any] = value
-        if given.dtype == _DOUBLE and given.ndim and given.flags.c_contiguous:
+        flags = given.flags
+        if given.dtype == _DOUBLE and given.ndim and flags.c_contiguous and flags.aligned:
             return given
     array = as_array(value, name)
     if array.dtype.kind == "O" and hasattr(value, "to_numpy"):
@@ -42,7 +43,7 @@ def as_float_array(value: ArrayLike, name: str) -> FloatArray:
             array = np.asarray(masked.astype(np.float64).filled(np.nan))
         if array.ndim == 0:
             return array.astype(np.float64)
-        return np.ascontiguousarray(array, dtype=np.float64)
+        return np.require(array, np.float64, ("C", "A"))
 
 
 def as_array(value: ArrayLike, name: str) -> NDArray[Any]:

@@ -147,7 +147,16 @@ def test_memory_layout_does_not_matter(case: Case, name: str) -> None:
         copy.flags.writeable = False
         return copy
 
+    def off_the_words(x: Array) -> Array:
+        room = np.zeros(x.nbytes + 1, dtype=np.uint8)
+        room[1:] = x.reshape(-1).view(np.uint8)
+        view = room[1:].view(np.float64).reshape(x.shape)
+        assert view.flags.c_contiguous
+        assert not view.flags.aligned
+        return view
+
     for layout in (
+        off_the_words,
         np.asfortranarray,
         strided,
         reversed_view,

@@ -108,6 +108,16 @@ def test_keys_are_fresh_and_are_neither_copied_nor_shown():
             attempt(key)
 
 
+def test_a_key_of_a_kept_secret_is_the_same_pair_again() -> None:
+    assert _core.MaskKey(SECRET).public == twin.public_key(SECRET)
+    peers = [(_core.MaskKey().public, True)]
+    first, again = (_core.MaskKey(SECRET).mask(peers, b"plan", 9) for _ in range(2))
+    assert np.array_equal(first, again)  # who keeps a secret keeps account of contexts, too
+    for wrong in (b"", SECRET[:31], SECRET + b"0"):
+        with pytest.raises(ValueError, match="32 bytes"):
+            _core.MaskKey(wrong)
+
+
 def test_a_context_serves_once_and_each_has_a_stream_of_its_own():
     key, other = _core.MaskKey(), _core.MaskKey()
     peers = [(other.public, True)]

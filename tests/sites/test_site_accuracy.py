@@ -11,7 +11,7 @@ import curvedp as cdp
 from curvedp.sites import Agreement, simulate
 from site_cases import names, normal
 
-DRAWS = 64
+DRAWS = 40
 #: Noise is sqrt(20/16) = 1.12 times as much; means of so few errors add chance. Seeds are fixed.
 MOST = 1.35
 

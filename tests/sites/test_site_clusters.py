@@ -177,3 +177,15 @@ def test_sums_in_blocks_are_the_whole_ones(
         sums = RecordSums(as_manifold("spd:2"), records, ends)
         found.append(sums.answer(request).tobytes())
     assert len(set(found)) == 1
+
+
+@pytest.mark.parametrize(
+    "space", ["rotations:3", "so:4", "hpd:2", "correlation:3", "torus:2", "unitary:2", "sphere:1"]
+)
+def test_clusters_of_records_that_have_none_are_centres_about_the_mean(space: str) -> None:
+    own, records = study(3, 1, space, clusters=3, variance=0.1), normal(space, 1500, 0.1)
+    release = _released(own, records)
+    assert release.centers is not None
+    assert release.variance is not None
+    assert release.variance == pytest.approx(0.01 * own.manifold.dim, rel=0.2)
+    assert own.manifold.dist(release.value, release.centers).max() < 0.5

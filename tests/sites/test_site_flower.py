@@ -119,7 +119,8 @@ def _check(
 
 def _noted(folder: Path) -> list[int]:
     """Numbers of the rounds that a site has in its state file."""
-    with suppress(sqlite3.Error), closing(sqlite3.connect(folder / "state")) as connection:
+    file = f"{(folder / 'state').as_uri()}?mode=ro"  # makes none
+    with suppress(sqlite3.Error), closing(sqlite3.connect(file, uri=True)) as connection:
         rows = connection.execute("SELECT number FROM round ORDER BY number").fetchall()
         return [number for (number,) in rows]
     return []
