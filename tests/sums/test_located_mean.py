@@ -383,3 +383,22 @@ def test_what_is_left_of_the_way_is_told_where_all_records_are_one(
     assert len(found) > 0.9 * count
     larger = [float(space.dist(own.value, point)) > own.expected_error for own in found]
     assert np.mean(larger) < 0.56
+
+
+@pytest.mark.parametrize("part", [0.5, pytest.param(1.5, id="control")])
+def test_wide_hyperbolic_records_have_a_printed_error_near_the_true_one(
+    part: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not several times more: the last step's Hessian is hardly that of records all along it."""
+    monkeypatch.setattr("curvedp.sums.search._MISJUDGED", part)
+    space, n, count = as_manifold("hyperboloid:3"), 500, 60
+    coords = np.random.default_rng(6).standard_normal((n, 3)) * 3.0 / np.sqrt(3.0)
+    records = space.exp(space.coords_to_tangent(coords, space.origin), space.origin)
+    exact = cdp.nonprivate.frechet_mean(records, space).value
+    how = {"groups": np.repeat(np.arange(count), n)}
+    means = cdp.frechet_mean(np.tile(records, (count, 1)), space, cdp.GDP(1.0), **how)
+    found = [own for own in means if own.found]
+    assert len(found) > 0.8 * count
+    errors = space.dist(np.array([own.value for own in found]), exact)
+    ratio = np.mean(errors) / np.median([own.expected_error for own in found])
+    assert (0.33 < float(ratio) < 1.0) is (part == 0.5)
