@@ -14,7 +14,7 @@ from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from jinja2 import BytecodeCache
 from jinja2.sandbox import SandboxedEnvironment
-from numpydoc import docscrape_sphinx
+from numpydoc import docscrape_sphinx, numpydoc
 
 import curvedp
 
@@ -194,8 +194,18 @@ def _warned(message: Any, category: type[Warning], *where: Any) -> str:
     return f"{category.__name__}: {message}\n"
 
 
+def _parsed_once(parse: Any) -> Any:
+    """Docstrings, which numpydoc parses again for a signature above their text: ours have none."""
+
+    def parsed(obj: Any, *args: Any, **how: Any) -> Any:
+        return parse(obj, *args, **how) if "builder" in how else {"Signature": ""}
+
+    return parsed
+
+
 def setup(app: Any) -> None:
     """Connects the translations above."""
+    numpydoc.get_doc_object = _parsed_once(numpydoc.get_doc_object)
     app.add_html_math_renderer("mathml", (_inline_math, None), (_displayed_math, None))
     app.connect("autodoc-skip-member", _is_not_ours)
     app.connect("source-read", _links_to_the_repository)

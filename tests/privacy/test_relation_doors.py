@@ -65,7 +65,7 @@ WITHOUT_RECORDS: dict[str, Callable[[Any], Any]] = {
         0.5, low=0.0, high=1.0, guarantee=own
     ),
     "opendp.make_frechet_mean": lambda own: make_frechet_mean(BALL, 100, own),
-    "planning.plan": lambda own: cdp.plan("frechet_mean", BALL, own, n=100),
+    "planning.planner.plan": lambda own: cdp.plan("frechet_mean", BALL, own, n=100),
     "regression.trend.trend_power": lambda own: cdp.trend_power(
         BALL, 100, own, slope=0.1, spread=0.1
     ),
@@ -87,7 +87,7 @@ NO_CALIBRATION = {
     "mail.messages.Request.__init__": "a query that was released",
     "mail.private_mail.PrivateMail.__init__": "parameters, which `fit` checks",
     "privacy.": "guarantees themselves, ledgers, and what was released",
-    "planning.Plan.__init__": "what `plan` found",
+    "planning.plan.Plan.__init__": "what `plan` found",
     "Release.__init__": "what was released",
     "ConfidenceRegion.__init__": "what was released",
     "VarianceInterval.__init__": "what was released",

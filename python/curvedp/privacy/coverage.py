@@ -118,15 +118,15 @@ class Coverage:
         found = []
         if self.noisy[2] - reach > _MOST_NO_POINTS * self.n:
             found.append(
-                f"about {self._share(self.no_point)} of the records are no points of the manifold "
-                "and count as the ball's centre: look for missing values, the order of the "
-                "numbers of a record, and deficient rank"
+                f"about {self._share(self.no_point)} {self._error} of the records are no points of "
+                "the manifold and count as the ball's centre: look for missing values, the order "
+                "of the numbers of a record, and deficient rank"
             )
         if self.noisy[0] + reach < _LEAST_INSIDE * self.n:
             found.append(
-                f"only about {self._share(self.inside)} of the records are points inside the ball, "
-                "and the result is largely that of records moved to its edge or centre: look at "
-                "units, the order of columns, the ball's centre and its radius"
+                f"only about {self._share(self.inside)} {self._error} of the records are points "
+                "inside the ball, and the result is largely that of records moved to its edge or "
+                "centre: look at units, the order of columns, the ball's centre and its radius"
             )
         return tuple(found)
 
@@ -150,12 +150,16 @@ class Coverage:
         return share / (1.0 - share) * distance
 
     def __str__(self) -> str:
-        error = f"(± {self._share(2.0 * self.standard_error)})"
+        error = self._error
         return (
             f"about {self._share(self.inside)} {error} of the records were points inside the ball; "
             f"{self._share(self.outside)} {error} outside, moved to its edge; "
             f"{self._share(self.no_point)} {error} no points, replaced by its centre"
         )
+
+    @property
+    def _error(self) -> str:
+        return f"(± {self._share(2.0 * self.standard_error)})"
 
     def _share(self, count: float) -> str:
         return f"{100.0 * count / self.n:.0f} %"
