@@ -4,7 +4,7 @@
                               -> E x x', its eigenvectors, the test of uniformity (post-processing)
 
 t holds the coordinates of x x' - I/p among symmetric matrices of trace 0, scaled to length 1, as
-doubled angles do in the plane; q = p (p + 1)/2 - 1. docs/measured/directions.md.
+doubled angles do in the plane; q = p (p + 1)/2 - 1. docs/proofs/directions.md.
 """
 
 from __future__ import annotations

@@ -204,7 +204,7 @@ class MeanDirection:
         The first where 0 lies in the region of that level, the second where {t v : t >= 0} is near
         enough to r (Fieller 1954). It holds the mean direction of the population with at least the
         probability `region.level` for large n, however near rho is to 0
-        (docs/measured/directions.md).
+        (docs/proofs/directions.md).
 
         Parameters
         ----------
