@@ -203,41 +203,18 @@ def batch(spec, n):
     raise ValueError(f"no workload for {spec}")
 
 
-def noise(mechanism, spec, scale, simulated=False):
+def noise(mechanism, spec, scale):
     """A function of n that draws from ``mechanism`` calibrated to noise ``scale`` (1/λ or σ).
 
-    These are releases, or simulated draws: in double precision, without a grid. Mechanisms whose
-    scale is not the sensitivity over the guarantee's parameter get what they make of ``scale`` as a
-    sensitivity.
+    Mechanisms whose scale is not the sensitivity over the guarantee's parameter get what they make
+    of ``scale`` as a sensitivity.
     """
     manifold = cdp.as_manifold(spec)
     center = np.reshape(batch(spec, 1)[0], manifold.point_shape)
     ball = cdp.Ball(manifold, center=center, radius=0.5)
     laplace = mechanism is cdp.RiemannianLaplace
     calibrated = mechanism(ball, scale, cdp.PureDP(1.0) if laplace else cdp.GDP(1.0))
-    if not simulated:
-        return lambda n: calibrated.sample(center, _core.Stream.from_os(), n_samples=n)
-    law = _core.Noise(*manifold.noise_space, calibrated.profile, calibrated.scale)
-
-    def draw(n):
-        points = np.empty((n, manifold.point_size))
-        law.sample(manifold.kernels, np.ravel(center), _core.Stream.from_os(), points)
-        return points
-
-    return draw
-
-
-def spd_gaussian(m, scale):
-    """A function of n that draws from the Riemannian Gaussian on SPD(m) about the identity."""
-    manifold, identity = cdp.SPD(m), np.eye(m)
-    law = _core.Noise("spd", m, 0.0, "gaussian", scale)
-
-    def draw(n):
-        coords = np.empty((n, law.dim))
-        law.sample_coords(_core.Stream.from_os(), coords)
-        return manifold.exp(manifold.coords_to_tangent(coords, identity), identity)
-
-    return draw
+    return lambda n: calibrated.sample(center, _core.Stream.from_os(), n_samples=n)
 
 
 def uneven(dim, n):

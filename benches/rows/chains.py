@@ -1,8 +1,7 @@
-"""Rows for Metropolis chains that draw the Riemannian Laplace, and exact draws instead of them."""
+"""Rows for Metropolis chains that draw the Riemannian Laplace."""
 
 from __future__ import annotations
 
-import curvedp as cdp
 from benchmarks import workloads
 from harness import Peer, Row
 from peers import chains
@@ -39,21 +38,7 @@ def _chain(spec: str, together: int):
     return build
 
 
-def _independent(spec: str):
-    """As many independent draws as the chain has steps."""
-
-    def build(quick: bool) -> Row:
-        count, peer = _steps(spec, quick)
-        draw = workloads.noise(cdp.RiemannianLaplace, spec, _SPACES[spec][0], simulated=True)
-        unbound = Peer(peer.run, comparable=False)
-        return Row(f"{count} draws", lambda: draw(count), {"NumPy chain of as many steps": unbound})
-
-    return build
-
-
 for _spec in _SPACES:
     ROWS.add(f"Metropolis, Riemannian Laplace, {_spec}, 16 chains")(_chain(_spec, 16))
 for _spec in _SPACES:
     ROWS.add(f"Metropolis, Riemannian Laplace, {_spec}, one chain")(_chain(_spec, 1))
-for _spec in _SPACES:
-    ROWS.add(f"independent draws, Riemannian Laplace, {_spec}")(_independent(_spec))

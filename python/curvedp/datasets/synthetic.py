@@ -18,6 +18,7 @@ from curvedp.checked_domain import check_ball
 from curvedp.domain import Ball
 from curvedp.manifolds import Manifold, Sphere, as_manifold
 from curvedp.manifolds.base import Seed
+from curvedp.mechanisms.grid import grid_step
 
 #: Rejection samplers give up where this many proposals yield nothing.
 _HOPELESS = 100_000
@@ -154,10 +155,9 @@ def riemannian_normal(
     noise = _core.Noise(*space.noise_space, "gaussian", length)
     stream = _core.Stream.from_key(np.random.default_rng(rng).bytes(32), 0)
     ball = Ball(space, center, 0.5 * min(space.max_ball_radius, 1.0))
-    frame = ball.frame
-    rows = np.empty((count, frame.manifold.point_size))
-    noise.sample(frame.manifold, frame.origin, stream, rows)
-    return ball.leave(rows)
+    frame, rows = ball.frame, np.empty((count, space.point_size))
+    noise.release(frame, frame.origin, stream, (grid_step(ball, length), math.inf), rows)
+    return rows.reshape(count, *space.point_shape)
 
 
 def uniform_ball(n: int, ball: Ball, *, rng: Seed = None) -> FloatArray:

@@ -252,9 +252,8 @@ class Embedding(EachGroup[Release]):
         n : int
         stream : Stream
         """
-        noise = _core.Noise("flat", self.n_components, 0.0, "gaussian", self.start_scale)
         start = np.empty((n, self.n_components))
-        noise.sample_coords(stream, start)
+        stream.noise("gaussian", self.start_scale, start.reshape(-1))
         return start
 
     @property

@@ -89,7 +89,7 @@ class Manifold:
     @property
     def rank(self) -> int:
         """Dimension of a maximal flat; 1 where every plane through a geodesic may be curved."""
-        return 1
+        return self.kernels.rank
 
     @property
     def written(self) -> Written:

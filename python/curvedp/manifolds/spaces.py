@@ -75,10 +75,6 @@ class Euclidean(Manifold):
         size = as_count(dim, "dim", most=MAX_SIZE)
         super().__init__("euclidean", size, 0.0, (size,))
 
-    @property
-    def rank(self) -> int:
-        return self.dim
-
 
 class _LonLat(Manifold):
     """A space whose points in R^3 have longitude and latitude."""
@@ -202,10 +198,6 @@ class SPD(Manifold):
         super().__init__(kind, self.m, 0.0, (self.m, self.m))
 
     @property
-    def rank(self) -> int:
-        return self.m if self.metric == "affine-invariant" else self.dim
-
-    @property
     def spec(self) -> str:
         suffix = "" if self.metric == "affine-invariant" else f":{self.metric}"
         return f"spd:{self.m}{suffix}"
@@ -289,10 +281,6 @@ class HPD(_ComplexMatrices):
         self.m = as_count(m, "m", most=500)
         super().__init__("hpd", self.m, 0.0, (self.m, self.m, 2))
 
-    @property
-    def rank(self) -> int:
-        return self.m
-
 
 class Correlation(Manifold):
     """Correlation matrices of full rank with the off-log metric; points of shape (m, m).
@@ -325,10 +313,6 @@ class Correlation(Manifold):
     def __init__(self, m: int) -> None:
         self.m = as_count(m, "m", least=2, most=1000)
         super().__init__("correlation", self.m, 0.0, (self.m, self.m))
-
-    @property
-    def rank(self) -> int:
-        return self.dim
 
     def _largest_radius(self, center: FloatArray) -> float:
         """Beyond a distance of 16 from the identity doubles do not hold correlation matrices."""
@@ -578,10 +562,6 @@ class Torus(Manifold):
         super().__init__("torus", size, 0.0, (size,))
 
     @property
-    def rank(self) -> int:
-        return self.dim
-
-    @property
     def _has_hadamard_frame(self) -> bool:
         return True
 
@@ -636,10 +616,6 @@ class Grassmann(Manifold):
         super().__init__("grassmann", self.n, float(self.k), (self.n, self.k))
 
     @property
-    def rank(self) -> int:
-        return min(self.k, self.n - self.k)
-
-    @property
     def spec(self) -> str:
         return f"grassmann:{self.n}:{self.k}"
 
@@ -684,10 +660,6 @@ class SpecialOrthogonal(Manifold):
         self.n = as_count(n, "n", least=2, most=MOST_TURNED)
         super().__init__("so", self.n, 0.0, (self.n, self.n))
 
-    @property
-    def rank(self) -> int:
-        return self.n // 2
-
     def _equations(self) -> Sequence[Equation]:
         return _unit_columns(self.point_shape[1])
 
@@ -723,10 +695,6 @@ class Unitary(_ComplexMatrices):
     def __init__(self, n: int) -> None:
         self.n = as_count(n, "n", most=MOST_UNITARY)
         super().__init__("unitary", self.n, 0.0, (self.n, self.n, 2))
-
-    @property
-    def rank(self) -> int:
-        return self.n
 
     def _equations(self) -> Sequence[Equation]:
         width = 2 * self.n

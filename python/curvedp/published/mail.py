@@ -167,9 +167,9 @@ def _with_noise(
         ("laplace", share.epsilon) if isinstance(share, PureDP) else ("gaussian", share.mu)
     )
     scale = delta / budget
-    noise = np.zeros((exact.size, 1))
+    noise = np.zeros(exact.size)
     if scale > 0:
-        _core.Noise("flat", 1, 0.0, profile, scale).sample_coords(call.stream(stage), noise)
+        call.stream(stage).noise(profile, scale, noise)
     return call.release(
         share,
         value=_cut(exact + noise.reshape(exact.shape)),
@@ -258,7 +258,7 @@ def _start(given: ArrayLike | None, shape: tuple[int, int], scale: float, call: 
     """The start: the one given, or normal entries."""
     if given is None:
         drawn = np.empty(shape)
-        _core.Noise("flat", shape[1], 0.0, "gaussian", scale).sample_coords(call.stream(0), drawn)
+        call.stream(0).noise("gaussian", scale, drawn.reshape(-1))
         return drawn
     start = as_float_array(given, "start")
     if start.shape != shape:

@@ -119,11 +119,10 @@ class KNormGradient:
     def _uniform(self, stream: _core.Stream, count: int) -> FloatArray:
         """Rows (a, w), each half uniform in its ball."""
         dim = self.ball.manifold.dim
-        noise = _core.Noise("flat", dim, 0.0, "gaussian", 1.0)
         halves = []
         for limit in (self.ball.radius, self.v_max):
             points, uniform = np.empty((count, dim)), np.empty(count)
-            noise.sample_coords(stream, points)
+            stream.noise("gaussian", 1.0, points.reshape(-1))
             stream.uniform(uniform)
             lengths = np.linalg.norm(points, axis=1)
             halves.append(points * (limit * uniform ** (1 / dim) / lengths)[:, None])

@@ -157,6 +157,34 @@ impl Space {
         Self::Radial(Radial::Flat { dim })
     }
 
+    /// The space called `name`; none if there is no such space.
+    #[must_use]
+    pub fn named(name: &str, size: usize, parameter: f64) -> Option<Self> {
+        Some(match name {
+            "flat" => Radial::Flat { dim: size }.into(),
+            "sphere" => Radial::Sphere { dim: size, radius: parameter }.into(),
+            "hyperbolic" => Radial::Hyperbolic { dim: size, curvature: parameter }.into(),
+            "projective" => Radial::ComplexProjective { m: size }.into(),
+            "spd" => Matrices::symmetric(size).into(),
+            "hpd" => Matrices::hermitian(size).into(),
+            other => Compact::named(other, size, parameter)?.into(),
+        })
+    }
+
+    /// The inverse of [`Space::named`].
+    #[must_use]
+    pub fn name(self) -> (&'static str, usize, f64) {
+        match self {
+            Self::Radial(Radial::Flat { dim }) => ("flat", dim, 0.0),
+            Self::Radial(Radial::Sphere { dim, radius }) => ("sphere", dim, radius),
+            Self::Radial(Radial::Hyperbolic { dim, curvature }) => ("hyperbolic", dim, curvature),
+            Self::Radial(Radial::ComplexProjective { m }) => ("projective", m, 0.0),
+            Self::Matrices(Matrices { m, beta: 1 }) => ("spd", m, 0.0),
+            Self::Matrices(Matrices { m, .. }) => ("hpd", m, 0.0),
+            Self::Compact(space) => space.name(),
+        }
+    }
+
     /// Its restricted roots.
     #[must_use]
     pub fn roots(self) -> Roots {
@@ -336,6 +364,26 @@ pub enum Compact {
 }
 
 impl Compact {
+    /// The space called `name`, as its manifold is; none if there is no such space.
+    fn named(name: &str, size: usize, parameter: f64) -> Option<Self> {
+        Some(match name {
+            "grassmann" => Self::Subspaces { n: size, k: parameter as usize },
+            "so" => Self::Rotations { n: size },
+            "unitary" => Self::Unitary { n: size },
+            _ => return None,
+        })
+    }
+
+    /// The inverse of [`Compact::named`].
+    #[must_use]
+    pub fn name(self) -> (&'static str, usize, f64) {
+        match self {
+            Self::Subspaces { n, k } => ("grassmann", n, k as f64),
+            Self::Rotations { n } => ("so", n, 0.0),
+            Self::Unitary { n } => ("unitary", n, 0.0),
+        }
+    }
+
     /// Numbers in the matrix of a point: n k, n^2 or 2 n^2.
     #[must_use]
     pub fn matrix_size(self) -> usize {
@@ -349,28 +397,30 @@ impl Compact {
     /// Its restricted roots: of singular values, and of halves of angles, which have signs in unitary matrices.
     #[must_use]
     pub fn roots(self) -> Roots {
+        const NONE: Roots = Roots { curvature: 0.25, farthest: PI, ..Roots::NONE };
         match self {
             Self::Subspaces { n, k } => Roots {
-                rank: k.min(n - k),
+                rank: k.min(n.saturating_sub(k)),
                 curvature: 1.0,
                 differences: 1,
                 sums: 1,
                 single: n.abs_diff(2 * k),
-                double: 0,
                 farthest: FRAC_PI_2,
+                ..NONE
             },
-            Self::Rotations { n } => Roots {
-                rank: n / 2,
-                curvature: 0.25,
-                differences: 2,
-                sums: 2,
-                single: 2 * (n % 2),
-                double: 0,
-                farthest: PI,
-            },
-            Self::Unitary { n } => {
-                Roots { rank: n, curvature: 0.25, differences: 2, farthest: PI, ..Roots::NONE }
+            Self::Rotations { n } => {
+                Roots { rank: n / 2, differences: 2, sums: 2, single: 2 * (n % 2), ..NONE }
             }
+            Self::Unitary { n } => Roots { rank: n, differences: 2, ..NONE },
         }
+    }
+
+    /// One of each kind and rank up to 3, for tests, and one of a higher rank.
+    #[cfg(test)]
+    pub(crate) fn examples() -> Vec<Self> {
+        let subspaces = [(2, 1), (3, 1), (4, 2), (5, 2), (5, 3), (7, 3), (8, 4), (20, 2)];
+        let subspaces = subspaces.map(|(n, k)| Self::Subspaces { n, k }).into_iter();
+        let rotations = (2..8).map(|n| Self::Rotations { n });
+        subspaces.chain(rotations).chain((1..5).map(|n| Self::Unitary { n })).collect()
     }
 }

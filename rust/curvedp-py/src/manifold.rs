@@ -16,7 +16,6 @@ use crate::call::{run, to_python};
 use crate::groups::{ExcessDiameter, HessianTrace};
 use crate::mean::{self, Estimate};
 use crate::moments::{self, LogMoments};
-use crate::noise::space_name;
 use crate::regression;
 
 /// A manifold: `kind` names it, `size` and `parameter` fix it (see `curvedp_core::manifold::build`).
@@ -60,6 +59,12 @@ impl Manifold {
         self.inner.roots().planes()
     }
 
+    /// Dimension of a maximal flat.
+    #[getter]
+    fn rank(&self) -> usize {
+        self.inner.roots().rank
+    }
+
     /// Largest number of eigenspaces of a curvature operator; functions of it are sums over them.
     #[getter]
     fn eigenspaces(&self) -> usize {
@@ -81,7 +86,7 @@ impl Manifold {
     /// The space of isotropic noise, as the first arguments of [`crate::noise::Noise`].
     #[getter]
     fn noise_space(&self) -> (&'static str, usize, f64) {
-        space_name(self.inner.space())
+        self.inner.space().name()
     }
 
     /// True if a point is a class of rows, whose average means nothing.

@@ -6,7 +6,7 @@ use curvedp_core::error::Error;
 use curvedp_core::exact::Effort;
 use curvedp_core::noise::{self, Drawing, IsotropicNoise, Profile};
 use curvedp_core::release::Grid;
-use curvedp_core::roots::{Compact, Matrices, Radial, Space};
+use curvedp_core::roots::Space;
 use curvedp_core::rows::Rows;
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -15,7 +15,6 @@ use pyo3::prelude::*;
 use crate::arrays::{Output, OutputVector, output, output_vector, row};
 use crate::call::{run, to_python};
 use crate::frame::Frame;
-use crate::manifold::Manifold;
 
 /// Random numbers of one release: ChaCha20 with a key from the operating system, or with a given key.
 #[pyclass(frozen, module = "curvedp._core")]
@@ -78,6 +77,20 @@ impl Stream {
     fn exponential(&self, py: Python<'_>, mut out: OutputVector<'_>) -> PyResult<()> {
         let out = output_vector(&mut out)?;
         self.fill(py, out, |_, stream| stream.exponential())
+    }
+
+    /// Fills `out` with independent numbers with that noise, in doubles; see [`Profile::draw`].
+    fn noise(
+        &self,
+        py: Python<'_>,
+        profile: &str,
+        scale: f64,
+        mut out: OutputVector<'_>,
+    ) -> PyResult<()> {
+        let profile = profile_of(profile, scale)?;
+        profile.check().map_err(|e| to_python(e.into()))?;
+        let out = output_vector(&mut out)?;
+        self.fill(py, out, |_, stream| profile.draw(stream))
     }
 
     /// Writes `counts` + x into `out`, integers x of probability proportional to exp(-rate |x|), drawn exactly: sums of
@@ -147,34 +160,10 @@ impl Stream {
     }
 }
 
-/// A space by its name; see [`Noise`].
+/// A space by its name; see [`Space::named`].
 pub(crate) fn space(kind: &str, size: usize, parameter: f64) -> PyResult<Space> {
-    Ok(match kind {
-        "flat" => Radial::Flat { dim: size }.into(),
-        "sphere" => Radial::Sphere { dim: size, radius: parameter }.into(),
-        "hyperbolic" => Radial::Hyperbolic { dim: size, curvature: parameter }.into(),
-        "projective" => Radial::ComplexProjective { m: size }.into(),
-        "spd" => Matrices::symmetric(size).into(),
-        "hpd" => Matrices::hermitian(size).into(),
-        "grassmann" => Compact::Subspaces { n: size, k: parameter as usize }.into(),
-        "so" => Compact::Rotations { n: size }.into(),
-        "unitary" => Compact::Unitary { n: size }.into(),
-        other => return Err(PyValueError::new_err(format!("unknown space {other:?}"))),
-    })
-}
-
-/// The inverse of [`space`].
-pub(crate) fn space_name(space: Space) -> (&'static str, usize, f64) {
-    match space {
-        Space::Radial(Radial::Flat { dim }) => ("flat", dim, 0.0),
-        Space::Radial(Radial::Sphere { dim, radius }) => ("sphere", dim, radius),
-        Space::Radial(Radial::Hyperbolic { dim, curvature }) => ("hyperbolic", dim, curvature),
-        Space::Radial(Radial::ComplexProjective { m }) => ("projective", m, 0.0),
-        Space::Matrices(space) => (if space.is_complex() { "hpd" } else { "spd" }, space.m, 0.0),
-        Space::Compact(Compact::Subspaces { n, k }) => ("grassmann", n, k as f64),
-        Space::Compact(Compact::Rotations { n }) => ("so", n, 0.0),
-        Space::Compact(Compact::Unitary { n }) => ("unitary", n, 0.0),
-    }
+    Space::named(kind, size, parameter)
+        .ok_or_else(|| PyValueError::new_err(format!("unknown space {kind:?}")))
 }
 
 /// See [`Space::largest_laplace_scale`]; the arguments are the first of [`Noise`].
@@ -313,7 +302,7 @@ pub struct Noise {
 
 #[pymethods]
 impl Noise {
-    /// `space` is "flat", "sphere", "hyperbolic", "projective" (with dimension m = k - 2), "spd" or "hpd".
+    /// On the space called so, see [`Space::named`].
     #[new]
     fn new(space: &str, size: usize, parameter: f64, profile: &str, scale: f64) -> PyResult<Self> {
         let (space, profile) = law_of(space, size, parameter, profile, scale)?;
@@ -347,55 +336,6 @@ impl Noise {
     #[getter]
     fn acceptance(&self) -> f64 {
         self.inner.acceptance()
-    }
-
-    /// Rows of orthonormal tangent coordinates.
-    fn sample_coords(&self, py: Python<'_>, stream: &Stream, mut out: Output<'_>) -> PyResult<()> {
-        let dim = self.inner.dim();
-        let (out, _) = output(&mut out, dim)?;
-        run(py, |interrupt| {
-            for (look, part) in out.chunks_mut(DRAWS_PER_LOOK * dim).enumerate() {
-                if look > 0 && interrupt() {
-                    return Err(Error::Interrupted);
-                }
-                if let Err(error) = self.draw(stream, part, dim) {
-                    return Ok(Err(error));
-                }
-            }
-            Ok(Ok(()))
-        })?
-    }
-
-    /// Points exp_center(noise), `center` on `manifold`, whose dimension is the noise's.
-    fn sample(
-        &self,
-        py: Python<'_>,
-        manifold: &Manifold,
-        center: PyReadonlyArray1<'_, f64>,
-        stream: &Stream,
-        mut out: Output<'_>,
-    ) -> PyResult<()> {
-        let (size, dim) = (manifold.inner.point_size(), self.inner.dim());
-        if manifold.inner.dim() != dim {
-            return Err(misfit(dim, manifold.inner.dim()));
-        }
-        let center = row(&center, size)?;
-        let (out, count) = output(&mut out, size)?;
-        let manifold = &*manifold.inner;
-        run(py, |interrupt| {
-            let mut buffer = vec![0.0; count.min(DRAWS_PER_LOOK) * dim];
-            for (look, part) in out.chunks_mut(DRAWS_PER_LOOK * size).enumerate() {
-                if look > 0 && interrupt() {
-                    return Err(Error::Interrupted);
-                }
-                let coords = &mut buffer[..part.len() / size * dim];
-                if let Err(error) = self.draw(stream, coords, dim) {
-                    return Ok(Err(error));
-                }
-                manifold.exp_coords(Rows::new(coords, dim), Rows::shared(center), part);
-            }
-            Ok(Ok(()))
-        })?
     }
 
     /// Adds noise to the rows of `vectors` and rounds them to multiples of `step`, a power of two, in exact
@@ -490,13 +430,15 @@ pub(crate) fn law_of(
     profile: &str,
     scale: f64,
 ) -> PyResult<(Space, Profile)> {
-    let space = self::space(space, size, parameter)?;
-    let profile = match profile {
+    Ok((self::space(space, size, parameter)?, profile_of(profile, scale)?))
+}
+
+fn profile_of(name: &str, scale: f64) -> PyResult<Profile> {
+    Ok(match name {
         "laplace" => Profile::Laplace { scale },
         "gaussian" => Profile::Gaussian { scale },
         other => return Err(PyValueError::new_err(format!("unknown profile {other:?}"))),
-    };
-    Ok((space, profile))
+    })
 }
 
 /// Coordinates from which on their noise may take a time of its own.
@@ -517,14 +459,3 @@ pub(crate) fn check_step(step: f64) -> PyResult<()> {
 
 /// Draws between two looks at the interrupt flag; their coordinates stay in cache.
 const DRAWS_PER_LOOK: usize = 512;
-
-impl Noise {
-    /// Fills `out` with rows of coordinates.
-    fn draw(&self, stream: &Stream, out: &mut [f64], dim: usize) -> PyResult<()> {
-        let mut stream = stream.open()?;
-        for row in out.chunks_exact_mut(dim) {
-            self.inner.sample_coords(&mut stream, row);
-        }
-        Ok(())
-    }
-}

@@ -24,7 +24,7 @@ use super::compact_angles::{Angles, PANELS, spectra};
 use super::compact_draws::ExactCompact;
 use super::log_concave::{LogConcave, Support};
 use super::quadrature::GaussLegendre;
-use super::radial::{Profile, fill_direction, root};
+use super::radial::{Profile, root};
 use super::spd::{ACCEPTANCE_FLOOR, largest_between};
 use super::spd_volume::{MAX_ORDER, Spectrum};
 use super::stream::Stream;
@@ -148,7 +148,7 @@ const WIDE: f64 = 1e6;
 /// The largest scale at which noise with the profile's shape is drawn, to 1 part in 1000; infinite if all are, 0
 /// if none is.
 pub(super) fn largest_scale(angles: Angles, shape: Profile) -> f64 {
-    if angles.roots.rank > MAX_ORDER {
+    if !(1..=MAX_ORDER).contains(&angles.roots.rank) {
         return 0.0;
     }
     let is_served = is_served(angles);
@@ -166,9 +166,7 @@ pub(super) fn largest_scale(angles: Angles, shape: Profile) -> f64 {
     largest_between(low, high, is_served)
 }
 
-/// Exact sampler of isotropic noise on a Grassmannian, min(k, n - k) <= 16, on SO(n), n <= 33, or on U(n), n <= 16.
-///
-/// Coordinates are those of [`Compact`].
+/// Exact sampler of isotropic noise on a compact space of rank 1 to 16.
 pub(super) struct CompactNoise {
     angles: Angles,
     profile: Profile,
@@ -184,22 +182,13 @@ impl CompactNoise {
     /// [`NoiseError::Parameter`] for parameters out of range, [`NoiseError::Acceptance`] if the expected acceptance is
     /// below [`ACCEPTANCE_FLOOR`], [`NoiseError::Range`] if the distances have no table.
     pub fn new(space: Compact, profile: Profile) -> Result<Self, NoiseError> {
-        match space {
-            Compact::Subspaces { n, k } if !(1..n).contains(&k) => {
-                return wrong("k", "from 1 to n - 1", k);
-            }
-            Compact::Subspaces { n, k } if k.min(n - k) > MAX_ORDER => {
-                return wrong("min(k, n - k)", "at most 16", k.min(n - k));
-            }
-            Compact::Rotations { n } if n < 2 || n / 2 > MAX_ORDER => {
-                return wrong("n", "from 2 to 33", n);
-            }
-            Compact::Unitary { n } if !(1..=MAX_ORDER).contains(&n) => {
-                return wrong("n", "from 1 to 16", n);
-            }
-            _ => profile.check()?,
+        let rank = space.roots().rank;
+        if !(1..=MAX_ORDER).contains(&rank) {
+            let value = rank as f64;
+            return Err(NoiseError::Parameter { name: "rank", expected: "1 to 16", value });
         }
-        let (angles, scale) = (Angles::new(space), profile.scale());
+        profile.check()?;
+        let (angles, scale) = (Angles::new(space.roots()), profile.scale());
         let density = Proposal::new(angles, profile);
         let proposal = density.law();
         let spectra = spectra(&angles, DIRECTIONS);
@@ -216,24 +205,12 @@ impl CompactNoise {
         if !in_range || moments.acceptance.is_nan() {
             return Err(NoiseError::Range { scale, dim: angles.dim() });
         }
-        let exact = ExactCompact::new(angles, profile, &density, &proposal)?;
+        let exact = ExactCompact::new(space, angles, profile, &density, &proposal)?;
         Ok(Self { angles, profile, proposal, moments, exact })
     }
 }
 
 impl Sampler for CompactNoise {
-    fn sample_coords(&self, stream: &mut Stream, out: &mut [f64]) {
-        loop {
-            let t = self.proposal.sample(stream);
-            fill_direction(stream, t, out);
-            let angles = self.angles.of(out);
-            let product = self.angles.ln_product(&angles[..self.angles.roots.rank], 1.0);
-            if product - self.angles.envelope(t) >= -stream.exponential() {
-                return;
-            }
-        }
-    }
-
     fn draw(&self, base: &[f64], grid: i32, stream: &mut Stream, effort: Effort, out: &mut [f64]) {
         self.exact.draw(base, grid, stream, effort, out);
     }
@@ -259,53 +236,18 @@ impl Sampler for CompactNoise {
     }
 }
 
-fn wrong<T>(name: &'static str, expected: &'static str, value: usize) -> Result<T, NoiseError> {
-    Err(NoiseError::Parameter { name, expected, value: value as f64 })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::noise::compact_angles::random_angles;
     use crate::roots::Space;
 
-    /// U(n) among pairs.
-    const UNITARY: usize = usize::MAX;
-
-    /// Numbers n and k of Grassmannians, k = 0 for SO(n).
-    const SHAPES: [(usize, usize); 17] = [
-        (2, 1),
-        (3, 1),
-        (4, 2),
-        (5, 2),
-        (5, 3),
-        (7, 3),
-        (8, 4),
-        (20, 2),
-        (2, 0),
-        (3, 0),
-        (4, 0),
-        (5, 0),
-        (6, 0),
-        (7, 0),
-        (1, UNITARY),
-        (2, UNITARY),
-        (3, UNITARY),
-    ];
-
-    fn space(n: usize, k: usize) -> Compact {
-        match k {
-            0 => Compact::Rotations { n },
-            UNITARY => Compact::Unitary { n },
-            _ => Compact::Subspaces { n, k },
-        }
+    fn angles(space: Compact) -> Angles {
+        Angles::new(space.roots())
     }
 
-    fn angles(n: usize, k: usize) -> Angles {
-        Angles::new(space(n, k))
-    }
-
-    fn noise(n: usize, k: usize, profile: Profile) -> Result<CompactNoise, NoiseError> {
-        CompactNoise::new(space(n, k), profile)
+    fn subspaces(n: usize, k: usize) -> Compact {
+        Compact::Subspaces { n, k }
     }
 
     fn profiles(scale: f64) -> [Profile; 2] {
@@ -315,14 +257,13 @@ mod tests {
     #[test]
     fn the_envelope_is_no_less_than_the_volume_and_equal_on_lines() {
         let mut stream = Stream::from_key([3; 32], 0);
-        for (n, k) in SHAPES {
-            let angles = angles(n, k);
-            let mut coords = vec![0.0; angles.dim()];
+        for space in Compact::examples() {
+            let angles = angles(space);
             for i in 1..2000 {
                 let t = angles.diameter * f64::from(i) / 2000.0;
-                fill_direction(&mut stream, t, &mut coords);
-                let product = angles.ln_product(&angles.of(&coords)[..angles.roots.rank], 1.0);
-                assert!(product <= angles.envelope(t) + 1e-9, "{n} {k} {t}");
+                let direction = random_angles(&angles, &mut stream);
+                let product = angles.ln_product(&direction[..angles.roots.rank], t);
+                assert!(product <= angles.envelope(t) + 1e-9, "{space:?} {t}");
                 if angles.roots.rank == 1 {
                     assert!((product - angles.envelope(t)).abs() < 1e-9);
                 }
@@ -332,10 +273,10 @@ mod tests {
 
     #[test]
     fn the_proposal_is_log_concave() {
-        for (n, k) in SHAPES {
+        for space in Compact::examples() {
             for scale in [1e-3, 0.1, 1.0, 1e3] {
                 for profile in profiles(scale) {
-                    let density = Proposal::new(angles(n, k), profile);
+                    let density = Proposal::new(angles(space), profile);
                     let (from, to) = density.law().effective_support();
                     let at = |i: u32| from + (to - from) * f64::from(i) / 1000.0;
                     for i in 2..999 {
@@ -348,43 +289,19 @@ mod tests {
     }
 
     #[test]
-    fn the_expected_acceptance_and_moments_are_the_measured_ones() {
-        let mut stream = Stream::from_key([4; 32], 0);
-        for (n, k) in SHAPES {
-            // at the largest scale both laws are the uniform one
-            let uniform = profiles(1e6)[n % 2];
-            for profile in [0.1, 0.6].map(profiles).concat().into_iter().chain([uniform]) {
-                let noise = noise(n, k, profile).unwrap();
-                let mut coords = vec![0.0; noise.angles.dim()];
-                let count = 4000;
-                let (mut sum, mut square) = (0.0, 0.0);
-                for _ in 0..count {
-                    noise.sample_coords(&mut stream, &mut coords);
-                    let t = crate::vector::norm(&coords);
-                    sum += t;
-                    square += t * t;
-                }
-                let mean = sum / f64::from(count);
-                let deviation = (square / f64::from(count) - mean * mean).sqrt();
-                let error = 4.5 * deviation / f64::from(count).sqrt() + 2e-3 * mean;
-                assert!((mean - noise.mean()).abs() < error, "{n} {k} {profile:?}");
-                assert!((0.0..=1.0 + 1e-9).contains(&noise.acceptance()));
-            }
-        }
-        assert!(noise(7, 3, Profile::Laplace { scale: 0.6 }).unwrap().acceptance() > 0.3);
-    }
-
-    #[test]
     fn moments_hardly_depend_on_the_directions_drawn() {
-        for (n, k) in [(6, 3), (8, 4), (10, 5)] {
-            let angles = angles(n, k);
+        let spaces = [(6, 3), (8, 4), (10, 5)].map(|(n, k)| subspaces(n, k));
+        for space in
+            spaces.into_iter().chain([Compact::Rotations { n: 8 }, Compact::Unitary { n: 5 }])
+        {
+            let angles = angles(space);
             for profile in profiles(0.5) {
                 let density = Proposal::new(angles, profile);
                 let law = density.law();
                 let [one, other] = [[1; 32], [2; 32]].map(|key| {
                     Moments::over(&density, &law, &spectra(&angles, key), f64::INFINITY)
                 });
-                assert!((one.mean / other.mean - 1.0).abs() < 4e-3, "{n} {k}");
+                assert!((one.mean / other.mean - 1.0).abs() < 4e-3, "{space:?}");
                 assert!((one.acceptance / other.acceptance - 1.0).abs() < 0.1);
             }
         }
@@ -392,12 +309,19 @@ mod tests {
 
     #[test]
     fn what_would_reject_nearly_all_is_refused_with_a_scale_that_is_served() {
-        let refused = noise(20, 5, Profile::Laplace { scale: 1e3 }).err().unwrap();
+        let laplace = |n, k, scale| CompactNoise::new(subspaces(n, k), Profile::Laplace { scale });
+        let refused = laplace(20, 5, 1e3).err().unwrap();
         let NoiseError::Acceptance { scale_limit, .. } = refused else { panic!("{refused}") };
-        assert!(noise(20, 5, Profile::Laplace { scale: scale_limit }).is_ok());
-        assert!(noise(40, 17, Profile::Laplace { scale: 0.1 }).is_err());
-        let largest = |n, k| Space::from(space(n, k)).largest_laplace_scale();
+        assert!(laplace(20, 5, scale_limit).is_ok());
+        assert!(laplace(40, 17, 0.1).is_err());
+        assert!(laplace(7, 3, 0.6).unwrap().acceptance() > 0.3);
+        let largest = |n, k| Space::from(subspaces(n, k)).largest_laplace_scale();
         assert_eq!(largest(40, 17), 0.0);
         assert_eq!(largest(7, 3), f64::INFINITY);
+        for space in [subspaces(2, 0), subspaces(2, 2), subspaces(2, 3), Compact::Unitary { n: 0 }]
+        {
+            assert!(CompactNoise::new(space, Profile::Laplace { scale: 0.1 }).is_err());
+            assert_eq!(Space::from(space).largest_laplace_scale(), 0.0);
+        }
     }
 }

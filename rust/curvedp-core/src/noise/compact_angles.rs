@@ -1,19 +1,17 @@
 //! Angles of tangent vectors of compact spaces, of which [`super::compact`] makes the law of noise; and directions, by their
-//! angles, over which volumes are averaged: in quadrature where the rank is small.
+//! angles, over which volumes are averaged: in quadrature where the rank is small, else drawn by the restricted roots alone.
 
 use super::quadrature::GaussLegendre;
-use super::radial::fill_direction;
-use super::spd_volume::{MAX_ORDER, Spectrum, eigenvalues_in_place, spectrum};
+use super::spd_volume::{MAX_ORDER, Spectrum, eigenvalues_in_place};
 use super::stream::Stream;
-use crate::roots::{Compact, Matrices, Roots};
-use crate::vector::norm;
+use crate::roots::Roots;
+use crate::vector::scale_to;
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_PI_2, FRAC_PI_3, PI};
 
 /// The angles of tangent vectors, and the envelope of the volumes that they give.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Angles {
-    pub space: Compact,
-    /// Singular values, or angles of planes or eigenvalues; a_i is `factor` times one of these.
+    /// a_i is `factor` times a coordinate in the maximal flat.
     pub roots: Roots,
     /// Root of the factor of squared roots.
     pub factor: f64,
@@ -26,13 +24,12 @@ pub(super) struct Angles {
 }
 
 impl Angles {
-    pub(super) fn new(space: Compact) -> Self {
-        let roots = space.roots();
+    pub(super) fn new(roots: Roots) -> Self {
         let count = if roots.has_flat_factor() { 0 } else { roots.count() };
         let mean = if count == 0 { 0.0 } else { (roots.ricci() / count as f64).sqrt() };
         let farthest = (roots.rank as f64).sqrt() * roots.farthest;
         let diameter = if count == 0 { farthest } else { farthest.min(PI / mean) };
-        Self { space, roots, factor: roots.curvature.sqrt(), count, mean, diameter }
+        Self { roots, factor: roots.curvature.sqrt(), count, mean, diameter }
     }
 
     pub(super) fn dim(&self) -> usize {
@@ -78,76 +75,6 @@ impl Angles {
         }
         sum
     }
-
-    /// The angles a_i of the vector with these coordinates.
-    pub(super) fn of(&self, coords: &[f64]) -> Spectrum {
-        let mut angles = match self.space {
-            Compact::Subspaces { n, k } => self.singular_values(coords, n - k, k),
-            Compact::Rotations { n } => turned_angles(coords, n),
-            Compact::Unitary { n } => spectrum(coords, Matrices::hermitian(n)),
-        };
-        angles[..self.roots.rank].iter_mut().for_each(|angle| *angle *= self.factor);
-        angles
-    }
-
-    /// Singular values of the matrix with these coordinates.
-    fn singular_values(&self, coords: &[f64], rows: usize, columns: usize) -> Spectrum {
-        let rank = self.roots.rank;
-        let at = |i: usize, j: usize| coords[i * columns + j];
-        let mut gram = vec![0.0; rank * rank];
-        for i in 0..rank {
-            for j in i..rank {
-                gram[i * rank + j] = if rows < columns {
-                    (0..columns).map(|l| at(i, l) * at(j, l)).sum()
-                } else {
-                    (0..rows).map(|l| at(l, i) * at(l, j)).sum()
-                };
-            }
-        }
-        eigenvalues_in_place(&mut gram, rank);
-        let mut values = [0.0; MAX_ORDER];
-        for (i, value) in values[..rank].iter_mut().enumerate() {
-            *value = gram[i * (rank + 1)].max(0.0).sqrt();
-        }
-        values
-    }
-}
-
-/// Angles of the planes that the skew matrix with these entries below the diagonal turns: singular values of
-/// which every other one counts.
-fn turned_angles(coords: &[f64], n: usize) -> Spectrum {
-    let skew = skew_matrix(n, coords, 0.0, |x| -x);
-    let mut gram = vec![0.0; n * n];
-    for i in 0..n {
-        for j in i..n {
-            gram[i * n + j] = (0..n).map(|l| skew[l * n + i] * skew[l * n + j]).sum();
-        }
-    }
-    eigenvalues_in_place(&mut gram, n);
-    let mut squares: Vec<f64> = (0..n).map(|i| gram[i * (n + 1)]).collect();
-    squares.sort_by(|x, y| y.total_cmp(x));
-    let mut angles = [0.0; MAX_ORDER];
-    for (angle, pair) in angles.iter_mut().zip(squares.chunks_exact(2)) {
-        *angle = (0.5 * (pair[0] + pair[1])).max(0.0).sqrt();
-    }
-    angles
-}
-
-/// The skew matrix of order n with these entries below the diagonal, row by row.
-pub(super) fn skew_matrix<T: Copy>(
-    n: usize,
-    coords: &[T],
-    zero: T,
-    negated: impl Fn(&T) -> T,
-) -> Vec<T> {
-    let mut matrix = vec![zero; n * n];
-    for i in 0..n {
-        for j in 0..i {
-            let x = &coords[i * (i - 1) / 2 + j];
-            (matrix[i * n + j], matrix[j * n + i]) = (*x, negated(x));
-        }
-    }
-    matrix
 }
 
 /// ln(sin(x)/x)
@@ -194,18 +121,56 @@ pub(super) fn spectra(angles: &Angles, key: [u8; 32]) -> Vec<(f64, Spectrum)> {
         rank => {
             let count = (BUDGET / (16 * PANELS * rank * rank)).min(4096);
             let mut stream = Stream::from_key(key, 0);
-            let mut coords = vec![0.0; roots.dim()];
-            let mut draw = || {
-                fill_direction(&mut stream, 1.0, &mut coords);
-                (1.0 / count as f64, angles.of(&coords))
-            };
+            let mut draw = || (1.0 / count as f64, random_angles(angles, &mut stream));
             (0..count).map(|_| draw()).collect()
         }
     }
 }
 
-/// The same on U(n), rank n > 1: at the angle y from multiples of the identity, of density sin^(D-2) y, y up to pi/2 by
-/// symmetry.
+/// Angles of a vector of length 1 in a uniformly distributed direction.
+pub(super) fn random_angles(angles: &Angles, stream: &mut Stream) -> Spectrum {
+    let mut values = random_flat(angles.roots, stream);
+    scale_to(&mut values, angles.factor);
+    values
+}
+
+/// Coordinates in a maximal flat of a vector with standard normal coordinates: of density e^(-|t|^2/2) times the product over
+/// all roots, or their absolute values.
+///
+/// All differences: eigenvalues of a tridiagonal matrix with normals on its diagonal and beside it chi variables over sqrt 2.
+/// Else singular values of a bidiagonal one of chi variables (Dumitriu and Edelman 2002, "Matrix models for beta ensembles",
+/// theorems 2.12 and 3.1 with a = (s + 1 + m (p - 1))/2).
+fn random_flat(roots: Roots, stream: &mut Stream) -> Spectrum {
+    let Roots { rank, differences, single, .. } = roots;
+    let has_signs = roots.has_flat_factor();
+    let (mut matrix, mut above) = (vec![0.0; rank * rank], 0.0);
+    for i in 0..rank {
+        let freedom = differences * (rank - 1 - i);
+        let (at, beside) = (i * (rank + 1), chi_square(freedom, stream));
+        let own =
+            if has_signs { stream.normal() } else { chi_square(single + 1 + freedom, stream) };
+        matrix[at] = if has_signs { own } else { own + above };
+        if i + 1 < rank {
+            matrix[at + 1] = (beside * if has_signs { 0.5 } else { own }).sqrt();
+        }
+        above = beside;
+    }
+    eigenvalues_in_place(&mut matrix, rank);
+    let mut values = [0.0; MAX_ORDER];
+    for (i, value) in values[..rank].iter_mut().enumerate() {
+        let own = matrix[i * (rank + 1)];
+        *value = if has_signs { own } else { own.max(0.0).sqrt() };
+    }
+    values
+}
+
+/// The sum of so many squares of standard normals.
+fn chi_square(freedom: usize, stream: &mut Stream) -> f64 {
+    (0..freedom).map(|_| stream.normal().powi(2)).sum()
+}
+
+/// The same where all roots are differences, rank > 1: at the angle y from multiples of the identity, of density
+/// sin^(D-2) y, y up to pi/2 by symmetry.
 fn spectra_about_identity(angles: &Angles, key: [u8; 32]) -> Vec<(f64, Spectrum)> {
     let Angles { roots, factor, .. } = *angles;
     let nodes: Vec<_> = GaussLegendre::<16>::new().on_panels(0.0, FRAC_PI_2, 8).collect();
@@ -225,15 +190,15 @@ fn spectra_about_identity(angles: &Angles, key: [u8; 32]) -> Vec<(f64, Spectrum)
     weighted.into_iter().map(|(w, values)| (w / total, values)).collect()
 }
 
-/// Eigenvalues of Hermitian matrices of length 1 and trace 0, with weights whose sum is the same each time.
+/// Coordinates of vectors of length 1 across multiples of the identity, with weights whose sum is the same each time.
 fn spectra_across(angles: &Angles, count: usize, stream: &mut Stream) -> Vec<(f64, Spectrum)> {
-    let (rank, mut values) = (angles.roots.rank, [0.0; MAX_ORDER]);
+    let (roots, rank, mut values) = (angles.roots, angles.roots.rank, [0.0; MAX_ORDER]);
     match rank {
         2 => {
             values[..2].copy_from_slice(&[FRAC_1_SQRT_2, -FRAC_1_SQRT_2]);
             vec![(1.0, values)]
         }
-        // cosines of x and 120 degrees before and after it, with density sin^2 3x
+        // cosines of x and 120 degrees before and after it, with density sin^m 3x
         3 => {
             let rule = GaussLegendre::<16>::new();
             let nodes = rule.on_panels(0.0, FRAC_PI_3, 1);
@@ -241,22 +206,68 @@ fn spectra_across(angles: &Angles, count: usize, stream: &mut Stream) -> Vec<(f6
                 let cosine =
                     |i: usize| (2.0f64 / 3.0).sqrt() * libm::cos(x + (i * 2) as f64 * FRAC_PI_3);
                 (0..3).for_each(|i| values[i] = cosine(i));
-                (w * libm::sin(3.0 * x).powi(2), values)
+                (w * libm::sin(3.0 * x).powi(roots.differences as i32), values)
             };
             nodes.map(spectrum).collect()
         }
         _ => {
-            let mut coords = vec![0.0; angles.dim()];
             let mut draw = || {
-                fill_direction(stream, 1.0, &mut coords);
-                let mut values = spectrum(&coords, Matrices::hermitian(rank));
+                let mut values = random_flat(roots, stream);
                 let mean = values[..rank].iter().sum::<f64>() / rank as f64;
                 values[..rank].iter_mut().for_each(|x| *x -= mean);
-                let length = norm(&values[..rank]);
-                values.iter_mut().for_each(|x| *x /= length);
+                scale_to(&mut values, 1.0);
                 (1.0, values)
             };
             (0..count).map(|_| draw()).collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifold::build;
+    use crate::roots::Compact;
+    use crate::vector::norm;
+
+    /// The largest coordinate in units of the length: drawn by the roots, and of whole vectors with normal coordinates.
+    fn largest(space: Compact, roots: Roots) -> [Vec<f64>; 2] {
+        let (name, size, parameter) = space.name();
+        let (manifold, mut stream) = (build(name, size, parameter).unwrap(), stream());
+        let share = |t: &[f64]| t.iter().copied().fold(f64::NEG_INFINITY, f64::max) / norm(t);
+        let mut vector = vec![0.0; space.roots().dim()];
+        let mut draw = || {
+            stream.fill_normal(&mut vector);
+            let mut whole = manifold.spectrum(&vector);
+            whole.sort_by(|a, b| b.total_cmp(a));
+            (share(&random_flat(roots, &mut stream)[..roots.rank]), share(&whole[..roots.rank]))
+        };
+        let (mut drawn, mut whole): (Vec<f64>, Vec<f64>) = (0..12_000).map(|_| draw()).unzip();
+        drawn.sort_by(f64::total_cmp);
+        whole.sort_by(f64::total_cmp);
+        [drawn, whole]
+    }
+
+    fn stream() -> Stream {
+        Stream::from_key([13; 32], 0)
+    }
+
+    fn apart([a, b]: &[Vec<f64>; 2]) -> f64 {
+        let n = b.len() as f64;
+        let at = |(k, x): (usize, &f64)| (b.partition_point(|y| y < x) as f64 - k as f64).abs() / n;
+        a.iter().enumerate().map(at).fold(0.0, f64::max) * (n / 2.0).sqrt()
+    }
+
+    #[test]
+    fn roots_alone_give_the_law_of_coordinates_of_whole_vectors() {
+        for space in Compact::examples().into_iter().filter(|space| space.roots().rank > 1) {
+            let roots = space.roots();
+            let found = apart(&largest(space, roots));
+            assert!(found < 2.6, "{space:?} {found}");
+            let differences = 3 - roots.differences;
+            let sums = if roots.has_flat_factor() { 0 } else { differences };
+            let control = apart(&largest(space, Roots { differences, sums, ..roots }));
+            assert!(control > 3.0, "{space:?} {control}");
         }
     }
 }

@@ -1,16 +1,11 @@
-//! Noise on Grassmannians, rotation groups and unitary groups, drawn exactly (docs/proofs/exact-draws.md).
+//! Noise on compact spaces of any rank, drawn exactly (docs/proofs/exact-draws.md).
 //!
 //! [`super::compact`] describes the law of the tangent vector: propose its length and a direction, accept by its
-//! angles. *Subspaces:* the base point has the basis W = (cos; A sinc), functions of A^T A, A its
-//! coordinates. A direction is that of H = Z - W W^T Z, Z a matrix of normals; the point is the span of
-//! Y = W cos + X sinc, functions of X^T X. What is rounded is Y V for a uniform orthogonal V: a uniform basis of
-//! the subspace, whose law depends on nothing else. *Rotations:* the base point is exp(A) = cos + A sinc, functions of
-//! A^T A, A the skew matrix of its coordinates; a direction is that of a skew matrix of normals, the point is
-//! exp(A) exp(X). *Unitary matrices* are rotations of R^2n: x + iy is the block (x, -y; y, x).
+//! angles. [`super::compact_points`] says what the directions and the points of each space are.
 
 use super::NoiseError;
 use super::compact::Proposal;
-use super::compact_angles::{Angles, skew_matrix};
+use super::compact_angles::Angles;
 use super::curved::OUTWARD;
 use super::flat::{Multiples, write};
 use super::log_concave::LogConcave;
@@ -18,11 +13,9 @@ use super::normal::{Normal, Normals, all_at};
 use super::radial::Profile;
 use super::steps::{LogDensity, Place, Scaled, Steps};
 use super::stream::{Stream, Variable};
-use crate::exact::matrices::{
-    Unit, Vector, circular, eigenvalues, gram, orthonormal, pairs, product, transpose_product,
-};
+use crate::exact::matrices::{Vector, pairs};
 use crate::exact::{Effort, Enclosure, Question, Undecided, decide};
-use crate::roots::{Compact, Matrices, Roots};
+use crate::roots::{Compact, Roots};
 
 /// The logarithm of the proposed density of the length t, in units of the scale or of 1, whichever is less:
 /// t^power psi(t) sinc(a t)^count.
@@ -94,15 +87,12 @@ impl LogDensity for Length {
 /// No length is more units: of probability e^-2^59.
 const MOST_UNITS: f64 = (1u64 << 60) as f64;
 
-/// Noise on a Grassmannian, SO(n) or U(n).
+/// Noise on a compact space.
 pub(super) struct ExactCompact {
-    angles: Angles,
+    pub space: Compact,
+    pub angles: Angles,
     lengths: Steps<Scaled<Length>>,
 }
-
-/// Doublings of angles in [`circular`] for matrices T^2 with traces below 64, such as those of coordinates within pi/2 of
-/// the origin, where all balls lie.
-const HALVINGS: i32 = 6;
 
 impl ExactCompact {
     /// The noise whose lengths are proposed from `proposal`.
@@ -110,6 +100,7 @@ impl ExactCompact {
     /// # Errors
     /// [`NoiseError::Range`] if they have no table.
     pub(super) fn new(
+        space: Compact,
         angles: Angles,
         profile: Profile,
         density: &Proposal,
@@ -121,7 +112,7 @@ impl ExactCompact {
         let lengths = Scaled::new(length, density.reference / unit)
             .and_then(|length| Steps::over(length, mean / unit, deviation / unit, farthest))
             .ok_or(NoiseError::Range { scale: profile.scale(), dim: angles.dim() })?;
-        Ok(Self { angles, lengths })
+        Ok(Self { space, angles, lengths })
     }
 
     /// Draws a point about that with coordinates `base` at the origin: multiples of 2^`grid` that are closest to
@@ -134,48 +125,81 @@ impl ExactCompact {
         effort: Effort,
         out: &mut [f64],
     ) {
+        let [normals, turns] = self.space.normals();
         loop {
             let (length, _) = self.lengths.draw(stream, effort);
-            let multiples = match self.angles.space {
-                Compact::Subspaces { n, k } => {
-                    let direction = Normal::draw_all(n * k, stream, effort);
-                    let basis = Normal::draw_all(k * k, stream, effort);
-                    let height = stream.variable();
-                    let proposal = Proposed { noise: self, length, direction, height, stream };
-                    decide(&Subspace { proposal, k, basis, base, grid }, effort)
-                }
-                Compact::Rotations { n } => {
-                    let direction = Normal::draw_all(self.angles.dim(), stream, effort);
-                    let height = stream.variable();
-                    let proposal = Proposed { noise: self, length, direction, height, stream };
-                    decide(&Rotation { proposal, n, base, grid }, effort)
-                }
-                Compact::Unitary { n } => {
-                    let direction = Normal::draw_all(self.angles.dim(), stream, effort);
-                    let height = stream.variable();
-                    let proposal = Proposed { noise: self, length, direction, height, stream };
-                    decide(&Unitary { proposal, n, base, grid }, effort)
-                }
-            };
-            if let Some(multiples) = multiples {
+            let direction = Normal::draw_all(normals, stream, effort);
+            let turn = Normal::draw_all(turns, stream, effort);
+            let height = stream.variable();
+            let proposed =
+                Proposed { noise: self, length, direction, turn, height, base, grid, stream };
+            if let Some(multiples) = decide(&proposed, effort) {
                 return write(multiples, grid, out);
             }
         }
     }
 }
 
-/// A tangent vector, and what decides whether it is accepted.
-struct Proposed<'a> {
-    noise: &'a ExactCompact,
+/// A tangent vector, what decides whether it is accepted, and the point from which it leads.
+pub(super) struct Proposed<'a> {
+    pub noise: &'a ExactCompact,
     /// |X|
     length: Place,
-    /// Z
+    /// Of which the direction is made.
     direction: Normals,
+    /// A square matrix of normals, whose directions a basis of the point gets.
+    turn: Normals,
     height: Variable,
+    base: &'a [f64],
+    grid: i32,
     stream: &'a Stream,
 }
 
+/// Which multiples of the step are closest to the entries of the drawn matrix? None for a proposal that is not
+/// accepted.
+impl Question for Proposed<'_> {
+    type Answer = Option<Multiples>;
+
+    fn ask<const N: usize>(&self) -> Result<Option<Multiples>, Undecided> {
+        let Some(entries) = self.point::<N>()? else { return Ok(None) };
+        entries.iter().map(|x| x.nearest_multiple(self.grid)).collect::<Result<_, _>>().map(Some)
+    }
+}
+
 impl Proposed<'_> {
+    /// The numbers of which the direction is made.
+    pub(super) fn direction<const N: usize>(&self) -> Result<Vector<N>, Undecided> {
+        all_at(&self.direction, self.stream)
+    }
+
+    /// The matrix that turns a basis, before its rows are made orthonormal.
+    pub(super) fn turn<const N: usize>(&self) -> Result<Vector<N>, Undecided> {
+        all_at(&self.turn, self.stream)
+    }
+
+    /// The coordinates of the base point.
+    pub(super) fn base<const N: usize>(&self) -> Vector<N> {
+        self.base.iter().map(|x| Enclosure::double(*x, 0)).collect()
+    }
+
+    /// The tangent vector with a direction, a matrix, of which `units` are the squared angles, or, where all roots are
+    /// differences, the angles in falling order; none if it is not accepted.
+    pub(super) fn accepted<const N: usize>(
+        &self,
+        direction: &[Enclosure<N>],
+        units: &[Enclosure<N>],
+    ) -> Result<Option<Vector<N>>, Undecided> {
+        let length = self.length.at::<N>(self.stream)?;
+        let radians = self.noise.lengths.density().of.radians(&length);
+        let square = radians.times(&radians);
+        let is_accepted = if self.noise.angles.roots.has_flat_factor() {
+            self.is_accepted_by_differences(units, &square)?
+        } else {
+            self.is_accepted(&length, units, &square)?
+        };
+        Ok(is_accepted.then(|| direction.iter().map(|x| x.times(&radians)).collect()))
+    }
+
     /// Is V sinc(a t)^M less than the product over all roots? The squared angles of X are `units` times `square`.
     fn is_accepted<const N: usize>(
         &self,
@@ -242,28 +266,6 @@ fn is_within<const N: usize>(square: &Enclosure<N>) -> Result<bool, Undecided> {
     Ok(square.circular()?.0.sign()? != std::cmp::Ordering::Less)
 }
 
-/// Which multiples of the step are closest to the entries of the drawn basis? None for a proposal that is not
-/// accepted.
-struct Subspace<'a> {
-    proposal: Proposed<'a>,
-    k: usize,
-    /// A square matrix of normals, whose directions V gets.
-    basis: Normals,
-    base: &'a [f64],
-    grid: i32,
-}
-
-impl Subspace<'_> {
-    /// An orthonormal basis of the base point.
-    fn at_base<const N: usize>(&self) -> Result<Vector<N>, Undecided> {
-        let k = self.k;
-        let a: Vector<N> = self.base.iter().map(|x| Enclosure::double(*x, 0)).collect();
-        let (mut basis, sinc) = circular(&gram(&a, k), k, HALVINGS)?;
-        basis.extend(product(&a, &sinc, k));
-        Ok(basis)
-    }
-}
-
 /// The power of a number.
 fn power<const N: usize>(x: &Enclosure<N>, mut exponent: usize) -> Enclosure<N> {
     let (mut power, mut square) = (Enclosure::integer(1), *x);
@@ -279,196 +281,25 @@ fn power<const N: usize>(x: &Enclosure<N>, mut exponent: usize) -> Enclosure<N> 
     power
 }
 
-impl Question for Subspace<'_> {
-    type Answer = Option<Multiples>;
-
-    fn ask<const N: usize>(&self) -> Result<Option<Multiples>, Undecided> {
-        let Self { ref proposal, k, .. } = *self;
-        let base = self.at_base::<N>()?;
-        let z = all_at::<N>(&proposal.direction, proposal.stream)?;
-        let along = product(&base, &transpose_product(&base, &z, k), k);
-        let across: Vector<N> = z.iter().zip(&along).map(|(z, along)| z.minus(along)).collect();
-        let direction = Unit::of(across)?.vector;
-        let squares = gram(&direction, k);
-        let length = proposal.length.at::<N>(proposal.stream)?;
-        let radians = proposal.noise.lengths.density().of.radians(&length);
-        let square = radians.times(&radians);
-        let units = eigenvalues(squares.to_vec(), k)?;
-        if !proposal.is_accepted(&length, &units, &square)? {
-            return Ok(None);
-        }
-        let squares: Vector<N> = squares.iter().map(|x| x.times(&square)).collect();
-        let (cos, sinc) = circular(&squares, k, HALVINGS)?;
-        let x: Vector<N> = direction.iter().map(|x| x.times(&radians)).collect();
-        let [near, far] = [product(&base, &cos, k), product(&x, &sinc, k)];
-        let drawn: Vector<N> = near.iter().zip(&far).map(|(x, y)| x.plus(y)).collect();
-        let turn = orthonormal(&all_at::<N>(&self.basis, proposal.stream)?, k)?;
-        let drawn = product(&drawn, &turn, k);
-        let multiples = drawn.iter().map(|x| x.nearest_multiple(self.grid));
-        multiples.collect::<Result<_, _>>().map(Some)
-    }
-}
-
-/// Which multiples of the step are closest to the entries of the drawn matrix? None for a proposal that is not
-/// accepted.
-struct Rotation<'a> {
-    proposal: Proposed<'a>,
-    n: usize,
-    base: &'a [f64],
-    grid: i32,
-}
-
-impl Question for Rotation<'_> {
-    type Answer = Option<Multiples>;
-
-    fn ask<const N: usize>(&self) -> Result<Option<Multiples>, Undecided> {
-        let Self { ref proposal, n, .. } = *self;
-        let Roots { rank, .. } = proposal.noise.angles.roots;
-        let direction = Unit::of(all_at::<N>(&proposal.direction, proposal.stream)?)?.vector;
-        let direction = skew_enclosures(n, &direction);
-        let squares = gram(&direction, n);
-        let length = proposal.length.at::<N>(proposal.stream)?;
-        let radians = proposal.noise.lengths.density().of.radians(&length);
-        // each angle of a plane is that of two eigenvectors
-        let units: Vec<_> = eigenvalues(squares.to_vec(), n)?.into_iter().step_by(2).collect();
-        if !proposal.is_accepted(&length, &units[..rank], &radians.times(&radians))? {
-            return Ok(None);
-        }
-        let x: Vector<N> = direction.iter().map(|x| x.times(&radians)).collect();
-        let drawn = exponential(&x, n, halvings(rank))?;
-        let base: Vector<N> = self.base.iter().map(|x| Enclosure::double(*x, 0)).collect();
-        let base = exponential(&skew_enclosures(n, &base), n, HALVINGS)?;
-        let multiples = product(&base, &drawn, n);
-        let multiples = multiples.iter().map(|x| x.nearest_multiple(self.grid));
-        multiples.collect::<Result<_, _>>().map(Some)
-    }
-}
-
-/// Which multiples of the step are closest to the parts of the entries of the drawn matrix? None for a proposal that is not
-/// accepted.
-struct Unitary<'a> {
-    proposal: Proposed<'a>,
-    n: usize,
-    base: &'a [f64],
-    grid: i32,
-}
-
-impl Question for Unitary<'_> {
-    type Answer = Option<Multiples>;
-
-    fn ask<const N: usize>(&self) -> Result<Option<Multiples>, Undecided> {
-        let Self { ref proposal, n, .. } = *self;
-        let order = 2 * n;
-        let direction = Unit::of(all_at::<N>(&proposal.direction, proposal.stream)?)?.vector;
-        let direction = hermitian_enclosures(n, &direction)?;
-        // each eigenvalue is that of a vector and of its product by i
-        let units: Vec<_> =
-            eigenvalues(direction.to_vec(), order)?.into_iter().step_by(2).collect();
-        let length = proposal.length.at::<N>(proposal.stream)?;
-        let radians = proposal.noise.lengths.density().of.radians(&length);
-        if !proposal.is_accepted_by_differences(&units, &radians.times(&radians))? {
-            return Ok(None);
-        }
-        let x: Vector<N> = direction.iter().map(|x| x.times(&radians)).collect();
-        let drawn = exponential(&times_i(&x, order), order, halvings(n))?;
-        let base: Vector<N> = self.base.iter().map(|x| Enclosure::double(*x, 0)).collect();
-        let base = times_i(&hermitian_enclosures(n, &base)?, order);
-        let matrix = product(&exponential(&base, order, HALVINGS)?, &drawn, order);
-        let entries = (0..n).flat_map(|i| (0..n).map(move |j| 2 * (i * order + j)));
-        let parts = entries.flat_map(|at| [&matrix[at], &matrix[at + order]]);
-        parts.map(|x| x.nearest_multiple(self.grid)).collect::<Result<_, _>>().map(Some)
-    }
-}
-
-/// The Hermitian matrix with these coordinates, in blocks.
-fn hermitian_enclosures<const N: usize>(
-    n: usize,
-    coords: &[Enclosure<N>],
-) -> Result<Vector<N>, Undecided> {
-    let (order, matrices) = (2 * n, Matrices::hermitian(n));
-    let root = Enclosure::integer(2).inverse_sqrt()?;
-    let mut h: Vector<N> = std::iter::repeat_n(Enclosure::ZERO, order * order).collect();
-    let mut set = |i: usize, j: usize, re: Enclosure<N>, im: Enclosure<N>| {
-        let at = 2 * (i * order + j);
-        (h[at], h[at + 1], h[at + order], h[at + order + 1]) = (re, im.negated(), im, re);
-    };
-    for i in 0..n {
-        set(i, i, coords[matrices.at(i, i)], Enclosure::ZERO);
-        for j in i + 1..n {
-            let [re, im] = [0, 1].map(|k| coords[matrices.at(i, j) + k].times(&root));
-            set(i, j, re, im);
-            set(j, i, re, im.negated());
-        }
-    }
-    Ok(h)
-}
-
-/// i H, in blocks.
-fn times_i<const N: usize>(h: &[Enclosure<N>], order: usize) -> Vector<N> {
-    let rows = h.chunks_exact(2 * order).flat_map(|block| {
-        let (upper, lower) = block.split_at(order);
-        lower.iter().map(Enclosure::negated).chain(upper.iter().copied())
-    });
-    rows.collect()
-}
-
-/// Doublings of angles in [`circular`] for up to 16 angles below pi, each of two eigenvectors.
-fn halvings(angles: usize) -> i32 {
-    HALVINGS + i32::from(angles > 3) + i32::from(angles > 12)
-}
-
-/// The skew matrix with these entries below the diagonal.
-fn skew_enclosures<const N: usize>(n: usize, coords: &[Enclosure<N>]) -> Vector<N> {
-    skew_matrix(n, coords, Enclosure::ZERO, Enclosure::negated).into()
-}
-
-/// exp(X) of a skew matrix: cos T + X sin(T)/T, T^2 = X^T X.
-fn exponential<const N: usize>(
-    x: &[Enclosure<N>],
-    n: usize,
-    halvings: i32,
-) -> Result<Vector<N>, Undecided> {
-    let (cos, sinc) = circular(&gram(x, n), n, halvings)?;
-    let sine = product(x, &sinc, n);
-    Ok(cos.iter().zip(&sine).map(|(x, y)| x.plus(y)).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::steps::tests::check_all_heights;
     use super::super::{CompactNoise, IsotropicNoise};
     use super::*;
     use crate::exact::try_decide;
-    use crate::manifold::{Grassmann, Manifold, RotationChart, SubspaceChart};
-    use crate::roots::Space;
+    use crate::manifold::{Grassmann, Manifold, SubspaceChart};
+    use crate::noise::drawn::{apart, logs};
     use crate::rows::Rows;
     use crate::vector::{exponent, norm};
 
-    /// U(n) among pairs.
-    const UNITARY: usize = usize::MAX;
-
-    /// Numbers n and k of Grassmannians, k = 0 for SO(n).
-    const SHAPES: [(usize, usize); 10] =
-        [(2, 1), (4, 1), (4, 2), (5, 3), (7, 3), (2, 0), (3, 0), (4, 0), (5, 0), (6, 0)];
-
-    fn space(n: usize, k: usize) -> Space {
-        let space = match k {
-            0 => Compact::Rotations { n },
-            UNITARY => Compact::Unitary { n },
-            _ => Compact::Subspaces { n, k },
-        };
-        space.into()
+    /// Those of which the tests draw: noise of all scales exists, and is quick.
+    fn spaces() -> impl Iterator<Item = Compact> {
+        let is_small = |space: &Compact| space.roots().rank <= 3 && space.roots().dim() <= 16;
+        Compact::examples().into_iter().filter(is_small)
     }
 
-    fn chart(n: usize, k: usize) -> Box<dyn Manifold> {
-        match k {
-            0 => Box::new(RotationChart::new(n)),
-            _ => Box::new(SubspaceChart::new(n, k)),
-        }
-    }
-
-    fn noise(n: usize, k: usize, profile: Profile) -> IsotropicNoise {
-        IsotropicNoise::new(space(n, k), profile).unwrap()
+    fn noise(space: Compact, profile: Profile) -> IsotropicNoise {
+        IsotropicNoise::new(space.into(), profile).unwrap()
     }
 
     fn laws(scale: f64) -> [Profile; 2] {
@@ -476,42 +307,27 @@ mod tests {
     }
 
     /// Coordinates some way from the origin.
-    fn base(n: usize, k: usize) -> Vec<f64> {
-        let dim = space(n, k).dim();
+    fn base(space: Compact) -> Vec<f64> {
+        let dim = space.roots().dim();
         let factor = 0.5 / dim as f64;
         (0..dim).map(|i| factor * (f64::from(i as u32 * 7 % 5) - 1.7)).collect()
     }
 
-    /// The subspace of a drawn basis.
-    fn drawn(
-        noise: &IsotropicNoise,
-        n: usize,
-        k: usize,
-        base: &[f64],
-        stream: &mut Stream,
-    ) -> Vec<f64> {
-        let mut basis = vec![0.0; noise.drawn_size(0)];
-        noise.draw_on_grid(base, 2f64.powi(-30), stream, Effort::Least, &mut basis);
-        let mut point = vec![0.0; base.len()];
-        assert!(chart(n, k).from_drawn(&basis, &mut point));
-        point
-    }
-
     #[test]
     fn draws_do_not_depend_on_the_words_with_which_they_are_decided() {
-        for (n, k) in SHAPES {
-            let base = base(n, k);
+        for space in spaces() {
+            let base = base(space);
             for scale in [1e-9, 1e-3, 0.4, 2.0, 1e5] {
                 for profile in laws(scale) {
-                    let noise = noise(n, k, profile);
+                    let noise = noise(space, profile);
                     let step = 2f64.powi(exponent(profile.scale().min(1.0)) - 20);
-                    let mut streams = [0; 2].map(|_| Stream::from_key([6; 32], n as u64));
+                    let mut streams = [0; 2].map(|_| Stream::from_key([6; 32], base.len() as u64));
                     let mut out = [0; 2].map(|_| vec![0.0; noise.drawn_size(0)]);
                     for _ in 0..10 {
                         for (i, effort) in [Effort::Steady, Effort::Least].into_iter().enumerate() {
                             noise.draw_on_grid(&base, step, &mut streams[i], effort, &mut out[i]);
                         }
-                        assert_eq!(out[0], out[1], "{n} {k} {profile:?}");
+                        assert_eq!(out[0], out[1], "{space:?} {profile:?}");
                         assert!(out[0].iter().any(|x| *x != 0.0));
                     }
                 }
@@ -523,66 +339,57 @@ mod tests {
     /// undecided.
     #[test]
     fn small_numbers_are_decided() {
-        for (n, k) in [(4, 1), (4, 2), (7, 3), (4, 0), (5, 0), (3, UNITARY)] {
-            let Space::Compact(space) = space(n, k) else { panic!("{n} {k}") };
+        for space in spaces() {
             let noise = CompactNoise::new(space, Profile::Gaussian { scale: 0.3 }).unwrap();
-            let (noise, base) = (&noise.exact, &base(n, k)[..]);
+            let (noise, base, grid) = (&noise.exact, &base(space)[..], -20);
             let mut stream = Stream::from_key([5; 32], 0);
-            let is_subspace = (1..n).contains(&k);
-            let (count, turns) = if is_subspace { (n * k, k * k) } else { (noise.angles.dim(), 0) };
+            let [count, turns] = space.normals();
             for small in 0..count + turns + 2 {
                 let (mut length, _) = noise.lengths.draw(&mut stream, Effort::Least);
                 let mut direction = Normal::draw_all(count, &mut stream, Effort::Least);
-                let mut basis = Normal::draw_all(turns, &mut stream, Effort::Least);
+                let mut turn = Normal::draw_all(turns, &mut stream, Effort::Least);
                 let height = match small {
                     0 => Variable::after_zeros(100),
                     _ => stream.variable(),
                 };
-                let mut numbers = direction.iter_mut().chain(&mut basis);
+                let mut numbers = direction.iter_mut().chain(&mut turn);
                 if let Some(number) = small.checked_sub(2).and_then(|at| numbers.nth(at)) {
                     number.size.set_small(100);
                 } else if small == 1 {
                     length.set_small(100);
                 }
                 let stream = &stream;
-                let proposal = Proposed { noise, length, direction, height, stream };
-                let (least, grid) = (Effort::Least, -20);
-                let is_decided = if is_subspace {
-                    try_decide(&Subspace { proposal, k, basis, base, grid }, least).is_ok()
-                } else if k == UNITARY {
-                    try_decide(&Unitary { proposal, n, base, grid }, least).is_ok()
-                } else {
-                    try_decide(&Rotation { proposal, n, base, grid }, least).is_ok()
-                };
-                assert!(is_decided, "{n} {k} {small}");
+                let proposed =
+                    Proposed { noise, length, direction, turn, height, base, grid, stream };
+                assert!(try_decide(&proposed, Effort::Least).is_ok(), "{space:?} {small}");
             }
             let (length, _) = noise.lengths.draw(&mut stream, Effort::Least);
             let (height, stream) = (stream.variable(), &stream);
-            let normals = Normals::new();
-            let proposal = Proposed { noise, length, direction: normals, height, stream };
+            let (direction, turn) = (Normals::new(), Normals::new());
+            let proposed = Proposed { noise, length, direction, turn, height, base, grid, stream };
             let [small, half] = [-100, -1].map(|at| Enclosure::<32>::dyadic(1, at));
-            let length = length.at(stream).unwrap();
             for units in [
-                [half, small, small.shifted(-2)],
-                [half, half.minus(&small), half.minus(&small.shifted(1))],
+                [half, small, small.shifted(-2), small.shifted(-4)],
+                [
+                    half,
+                    half.minus(&small),
+                    half.minus(&small.shifted(1)),
+                    half.minus(&small.shifted(2)),
+                ],
             ] {
-                let decided = if k == UNITARY {
-                    proposal.is_accepted_by_differences(&units, &half)
-                } else {
-                    proposal.is_accepted(&length, &units, &half)
-                };
-                assert!(decided.is_ok(), "{n} {k}");
+                assert!(proposed.accepted(&[half], &units).is_ok(), "{space:?}");
             }
         }
     }
 
     #[test]
     fn drawn_bases_are_orthonormal_up_to_the_grid() {
-        let noise = noise(5, 2, Profile::Laplace { scale: 0.3 });
+        let space = Compact::Subspaces { n: 5, k: 2 };
+        let noise = noise(space, Profile::Laplace { scale: 0.3 });
         let mut stream = Stream::from_key([1; 32], 0);
         let mut x = vec![0.0; 10];
         for _ in 0..200 {
-            noise.draw_on_grid(&base(5, 2), 2f64.powi(-40), &mut stream, Effort::Least, &mut x);
+            noise.draw_on_grid(&base(space), 2f64.powi(-40), &mut stream, Effort::Least, &mut x);
             for (i, j) in [(0, 0), (0, 1), (1, 1)] {
                 let product: f64 = x.chunks_exact(2).map(|row| row[i] * row[j]).sum();
                 assert!((product - f64::from(i == j)).abs() < 1e-11);
@@ -590,48 +397,32 @@ mod tests {
         }
     }
 
-    /// Largest distance of two distribution functions times the root of half the number of values.
-    fn apart(mut a: Vec<f64>, mut b: Vec<f64>) -> f64 {
-        a.sort_by(f64::total_cmp);
-        b.sort_by(f64::total_cmp);
-        let n = b.len() as f64;
-        let at = |(k, x): (usize, &f64)| (b.partition_point(|y| y < x) as f64 - k as f64).abs() / n;
-        a.iter().enumerate().map(at).fold(0.0, f64::max) * (n / 2.0).sqrt()
-    }
-
-    /// How far distances from the base point, and one coordinate of logarithms there, are from those of tangent vectors that the
-    /// sampler in doubles draws.
-    fn distance_from_law(n: usize, k: usize, profile: Profile, other: Profile) -> [f64; 2] {
-        let (manifold, base, count) = (chart(n, k), base(n, k), 3000);
-        let (exact, doubles) = (noise(n, k, profile), noise(n, k, other));
-        let [mut a, mut b] = [0, 1].map(|i| Stream::from_key([3 + i; 32], n as u64));
-        let mut found = [const { Vec::new() }; 4];
-        for _ in 0..count {
-            let point = drawn(&exact, n, k, &base, &mut a);
-            let mut log = vec![0.0; base.len()];
-            manifold.log(Rows::shared(&point), Rows::shared(&base), &mut log);
-            found[0].push(norm(&log));
-            found[2].push(log[0]);
-            doubles.sample_coords(&mut b, &mut log);
-            found[1].push(norm(&log));
-            found[3].push(log[0]);
-        }
-        let [dist, dist_law, entry, entry_law] = found;
-        [apart(dist, dist_law), apart(entry, entry_law)]
+    /// How far the means of min(t, limit), t the distance of drawn points from the base point, are from those of a law, in
+    /// standard errors; and that of the first coordinate of logarithms from 0.
+    fn distance_from_law(space: Compact, profile: Profile, other: Profile) -> [f64; 3] {
+        let (base, law) = (base(space), noise(space, other));
+        let (logs, mean) = (logs(&noise(space, profile), &base, 3, 1500), law.expected_dist());
+        let logs = || logs.chunks_exact(base.len());
+        let within = |limit: f64| {
+            let expected = law.expected_dist_within(limit);
+            apart(logs().map(|log| norm(log).min(limit)), expected, 2e-3 * mean)
+        };
+        let [all, near] = [f64::INFINITY, 0.8 * mean].map(within);
+        [all, near, apart(logs().map(|log| log[0]), 0.0, 0.0)]
     }
 
     #[test]
-    fn points_have_the_law_of_the_sampler_in_doubles() {
-        for (n, k) in SHAPES {
+    fn points_have_the_expected_distances() {
+        for space in spaces() {
             // at the largest scale both laws are the uniform one
-            let uniform = laws(1e3)[n % 2];
+            let uniform = laws(1e3)[space.roots().dim() % 2];
             for profile in [0.05, 0.6].map(laws).concat().into_iter().chain([uniform]) {
-                let found = distance_from_law(n, k, profile, profile);
-                assert!(found.iter().all(|x| *x < 1.9), "{n} {k} {profile:?} {found:?}");
+                let found = distance_from_law(space, profile, profile);
+                assert!(found.iter().all(|x| *x < 4.5), "{space:?} {profile:?} {found:?}");
             }
-            let profile = Profile::Gaussian { scale: 0.1 };
-            let control = distance_from_law(n, k, profile, Profile::Gaussian { scale: 0.115 });
-            assert!(control[0] > 2.2, "{n} {k} {control:?}");
+            let [profile, other] = [0.1, 0.115].map(|scale| Profile::Gaussian { scale });
+            let control = distance_from_law(space, profile, other);
+            assert!(control[0] > 4.5, "{space:?} {control:?}");
         }
     }
 
@@ -652,7 +443,7 @@ mod tests {
     /// A basis tells nothing but its subspace: those about one base point by its own basis would.
     #[test]
     fn bases_are_uniform() {
-        let noise = noise(4, 2, Profile::Gaussian { scale: 0.05 });
+        let noise = noise(Compact::Subspaces { n: 4, k: 2 }, Profile::Gaussian { scale: 0.05 });
         let base = [0.3, -0.2, 0.1, 0.4];
         let uniform = gauge(|stream, x| {
             noise.draw_on_grid(&base, 2f64.powi(-30), stream, Effort::Least, x);
@@ -673,7 +464,7 @@ mod tests {
         for (profile, width, end) in
             [(Profile::Gaussian { scale: 0.3 }, -2, 24), (Profile::Laplace { scale: 2.0 }, -3, 18)]
         {
-            let angles = Angles::new(Compact::Subspaces { n: 5, k: 2 });
+            let angles = Angles::new(Compact::Subspaces { n: 5, k: 2 }.roots());
             let mode = Proposal::new(angles, profile).reference / profile.scale().min(1.0);
             let length = Scaled::new(Length::new(&angles, profile), mode).unwrap();
             check_all_heights(Steps::new(length, width, end).unwrap());
@@ -682,17 +473,20 @@ mod tests {
 
     #[test]
     fn lengths_have_a_table_at_every_scale_that_is_served() {
-        for (n, k) in
-            [(2, 1), (3, 1), (100, 1), (4, 2), (9, 4), (20, 5), (60, 2), (32, 16), (4, 0), (33, 0)]
-        {
-            let Space::Compact(space) = space(n, k) else { panic!("{n} {k}") };
-            let angles = Angles::new(space);
+        let more = [(100, 1), (9, 4), (20, 5), (60, 2), (32, 16)];
+        let more = more.map(|(n, k)| Compact::Subspaces { n, k }).into_iter();
+        let more = more.chain([Compact::Rotations { n: 33 }, Compact::Unitary { n: 16 }]);
+        for space in Compact::examples().into_iter().chain(more) {
+            let angles = Angles::new(space.roots());
             for scale in [1e-9, 1e-5, 1e-3, 0.01, 0.1, 0.3, 1.0, 3.0, 1e3, 1e9] {
                 for profile in laws(scale) {
                     let density = Proposal::new(angles, profile);
-                    let made = ExactCompact::new(angles, profile, &density, &density.law());
-                    assert!(made.is_ok(), "{n} {k} {profile:?} {:?}", made.err());
-                    assert!(n >= 20 || IsotropicNoise::new(space.into(), profile).is_ok());
+                    let made = ExactCompact::new(space, angles, profile, &density, &density.law());
+                    assert!(made.is_ok(), "{space:?} {profile:?} {:?}", made.err());
+                    assert!(
+                        space.roots().rank > 3
+                            || IsotropicNoise::new(space.into(), profile).is_ok()
+                    );
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Tangent hull and chord squeeze of a concave function, and the choice of the tangent points.
 
-use super::log_concave::{Piece, Support};
+use super::log_concave::Support;
 
 /// Points are inserted until this fraction of the hull's area lies below the squeeze.
 const SQUEEZE_TARGET: f64 = 0.99;
@@ -21,8 +21,6 @@ struct Side {
     end: f64,
     /// Change of the hull from the tangent point to `end`.
     hull_change: f64,
-    /// Change of the squeeze; -inf where there is none.
-    squeeze_change: f64,
     hull_area: f64,
     squeeze_area: f64,
 }
@@ -43,43 +41,19 @@ impl Side {
         } else {
             line_area(tangent.h, squeeze_change, width)
         };
-        Self { tangent, end, hull_change, squeeze_change, hull_area, squeeze_area }
+        Self { tangent, end, hull_change, hull_area, squeeze_area }
     }
 
-    fn piece(&self) -> Piece {
-        let Tangent { x, h, slope } = self.tangent;
+    /// The median of the hull.
+    fn median(&self) -> f64 {
+        let Tangent { x, slope, .. } = self.tangent;
         if self.end.is_infinite() {
-            let step = 1.0 / slope;
-            let gap = f64::INFINITY;
-            return Piece {
-                start: x,
-                step,
-                drop: f64::INFINITY,
-                relative_drop: -1.0,
-                height: h,
-                gap,
-                gap_slope: 0.0,
-            };
+            return x + 1.0 / slope * libm::log1p(-0.5);
         }
-        // A drop of 0 is replaced by one that changes no value, so that no draw divides by 0.
+        // A drop of 0 is replaced by one that changes no value.
         let drop = self.hull_change.abs().max(1e-200);
-        let falls_outward = self.hull_change <= 0.0;
-        let (start, far) = if falls_outward { (x, self.end) } else { (self.end, x) };
-        let gap_at_end = self.hull_change - self.squeeze_change;
-        let (gap, gap_slope) = match (gap_at_end.is_infinite(), falls_outward) {
-            (true, _) => (f64::INFINITY, 0.0),
-            (false, true) => (0.0, -gap_at_end / drop),
-            (false, false) => (gap_at_end, gap_at_end / drop),
-        };
-        Piece {
-            start,
-            step: (start - far) / drop,
-            drop,
-            relative_drop: libm::expm1(-drop),
-            height: h + self.hull_change.max(0.0),
-            gap,
-            gap_slope,
-        }
+        let (start, far) = if self.hull_change <= 0.0 { (x, self.end) } else { (self.end, x) };
+        start + (start - far) / drop * libm::log1p(0.5 * libm::expm1(-drop))
     }
 }
 
@@ -90,12 +64,9 @@ fn line_area(h: f64, change: f64, width: f64) -> f64 {
     libm::exp(h + change.max(0.0)) * width * (-libm::expm1(-drop) / drop)
 }
 
-/// Hull and squeeze through well-chosen tangent points.
+/// Well-chosen tangent points: hull and squeeze through them are close to each other.
 pub(super) struct Hull {
     pub points: Vec<Tangent>,
-    sides: Vec<Side>,
-    pub area: f64,
-    pub squeeze_area: f64,
 }
 
 impl Hull {
@@ -119,20 +90,11 @@ impl Hull {
                 widest_gap(&gaps).map(tangent).filter(is_finite)
             };
             let Some(next) = next else {
-                let sides = gaps.into_iter().flatten().collect();
-                return Self { points, sides, area, squeeze_area };
+                return Self { points };
             };
             let at = points.partition_point(|point| point.x < next.x);
             points.insert(at, next);
         }
-    }
-
-    pub(super) fn pieces(&self) -> Vec<Piece> {
-        self.sides.iter().map(Side::piece).collect()
-    }
-
-    pub(super) fn areas(&self) -> Vec<f64> {
-        self.sides.iter().map(|side| side.hull_area).collect()
     }
 }
 
@@ -201,12 +163,7 @@ fn widest_gap(gaps: &[Vec<Side>]) -> Option<f64> {
         |gap: &Vec<Side>| -> f64 { gap.iter().map(|s| s.hull_area - s.squeeze_area).sum() };
     let gap = gaps.iter().max_by(|a, b| excess(a).total_cmp(&excess(b)))?;
     let side = gap[0];
-    let x = if gap.len() == 2 {
-        side.end
-    } else {
-        let piece = side.piece();
-        piece.start + piece.step * libm::log1p(0.5 * piece.relative_drop)
-    };
+    let x = if gap.len() == 2 { side.end } else { side.median() };
     let room = gap.iter().all(|s| s.tangent.x != x) && (gap.len() == 2 || side.end != x);
     room.then_some(x)
 }

@@ -1,31 +1,16 @@
-//! Exact rejection sampling from a log-concave density on an interval.
+//! Moments of a log-concave density on an interval.
 //!
-//! The tangents of the log-density h at a set of points form a piecewise linear hull above h, the
-//! chords between the points a squeeze below it (Gilks and Wild 1992, "Adaptive rejection
-//! sampling"). All points are inserted at construction, where hull and squeeze are farthest apart
-//! in area, so draws are independent, allocate nothing and evaluate h in about one of a hundred
-//! cases. A piece is chosen by Walker's alias method, a point in it by inverting its exponential.
-//!
-//! *The support.* Where the hull falls by more than 8 e-folds over a piece, and on the infinite one, the
-//! point is drawn with [`Stream::exponential`], and proposals that the squeeze does not decide are accepted by
-//! a uniform number with 53 significant bits at every size. So no tail ends before the density is e^-700 of the
-//! hull's height at the piece's start. The points that can be drawn are at most 2^-40 of an e-fold of the
-//! hull apart (on flatter pieces, 2^-40 of the piece) or neighbouring doubles.
+//! The tangents of the log-density h at a set of points form a piecewise linear hull above h, the chords between the points
+//! a squeeze below it (Gilks and Wild 1992, "Adaptive rejection sampling"). Where these are close the density is smooth: the
+//! points, chosen so, are the borders of panels of quadrature.
 
 use std::sync::LazyLock;
 
 use super::hull::{Hull, Tangent};
 use super::quadrature::GaussLegendre;
-use super::stream::{Stream, uniform_open};
-use super::tails::refine;
-use crate::simd::elementary::{exp, ln_1p};
 
 /// Nodes for masses and moments, found once.
 static RULE: LazyLock<GaussLegendre<20>> = LazyLock::new(GaussLegendre::new);
-
-/// Pieces on which the hull falls by more e-folds than this are drawn by [`deep`]: 53 bits of a uniform number
-/// would space their points too widely.
-const DEEP: f64 = 8.0;
 
 type Function = Box<dyn Fn(f64) -> f64 + Send + Sync>;
 
@@ -42,44 +27,17 @@ pub struct Support {
     pub width: f64,
 }
 
-/// Part of the hull over an interval on which both hull and squeeze are linear, measured from the
-/// end `start` where the hull is higher: at r = ln(relative hull density) <= 0 stands the point
-/// start + step r, where the hull is height + r and exceeds the squeeze by gap + gap_slope r.
-#[derive(Clone, Copy)]
-pub(super) struct Piece {
-    pub start: f64,
-    pub step: f64,
-    /// The hull's fall over the piece.
-    pub drop: f64,
-    /// e^(-drop) - 1
-    pub relative_drop: f64,
-    pub height: f64,
-    pub gap: f64,
-    pub gap_slope: f64,
-}
-
-#[derive(Clone, Copy)]
-struct AliasCell {
-    threshold: f64,
-    alias: u32,
-}
-
 /// A density proportional to e^h on (lower, upper), h concave.
 ///
 /// h need be known only up to a constant, but should be near 0 at the mode: its rounding error is
 /// the relative error of the density.
 pub struct LogConcave {
     log_density: Function,
-    support: Support,
-    pieces: Vec<Piece>,
-    alias: Vec<AliasCell>,
     /// Borders of the panels of quadrature, and the mass to the left of each.
     borders: Vec<f64>,
     mass_below: Vec<f64>,
     mean: f64,
     mean_square: f64,
-    acceptance: f64,
-    squeeze_acceptance: f64,
 }
 
 impl LogConcave {
@@ -109,48 +67,13 @@ impl LogConcave {
             mass_below.push(mass_below[mass_below.len() - 1] + mass);
         }
         let mass = mass_below[mass_below.len() - 1];
-        let pieces = hull.pieces();
         Self {
-            alias: alias_table(&hull.areas()),
-            acceptance: mass / hull.area,
-            squeeze_acceptance: hull.squeeze_area / hull.area,
             log_density: Box::new(log_density),
-            support,
-            pieces,
             borders,
             mass_below,
             mean: first / mass,
             mean_square: second / mass,
         }
-    }
-
-    /// One draw.
-    #[inline]
-    pub fn sample(&self, stream: &mut Stream) -> f64 {
-        loop {
-            let bits = stream.bits();
-            let slot = bits as usize & (self.alias.len() - 1);
-            let cell = self.alias[slot];
-            let index =
-                if uniform_open(bits) < cell.threshold { slot } else { cell.alias as usize };
-            let piece = &self.pieces[index];
-            let r = if piece.drop <= DEEP {
-                ln_1p(stream.uniform_open() * piece.relative_drop)
-            } else {
-                -deep(piece.drop, stream)
-            };
-            let x = (piece.start + piece.step * r).max(self.support.lower).min(self.support.upper);
-            let u = stream.uniform_open();
-            let squeeze = 1.0 - (piece.gap + piece.gap_slope * r);
-            if u <= squeeze || self.accept(x, piece.height + r, refine(u, stream)) {
-                return x;
-            }
-        }
-    }
-
-    #[cold]
-    fn accept(&self, x: f64, hull: f64, u: f64) -> bool {
-        u <= exp((self.log_density)(x) - hull)
     }
 
     /// P(X <= x), by Gauss-Legendre quadrature on the panels between the hull's points.
@@ -205,33 +128,10 @@ impl LogConcave {
         self.mean_square
     }
 
-    /// The fraction of proposals that is accepted.
-    #[must_use]
-    pub fn acceptance(&self) -> f64 {
-        self.acceptance
-    }
-
-    /// The fraction of proposals that lies below the squeeze: accepted without evaluating h.
-    #[must_use]
-    pub fn squeeze_acceptance(&self) -> f64 {
-        self.squeeze_acceptance
-    }
-
     /// An interval outside which the density is below e^-42 of its largest value.
     #[must_use]
     pub fn effective_support(&self) -> (f64, f64) {
         (self.borders[0], self.borders[self.borders.len() - 1])
-    }
-}
-
-/// A standard exponential given that it is at most `drop`.
-#[cold]
-fn deep(drop: f64, stream: &mut Stream) -> f64 {
-    loop {
-        let e = stream.exponential();
-        if e <= drop {
-            return e;
-        }
     }
 }
 
@@ -263,26 +163,6 @@ fn panel_borders(
     borders
 }
 
-/// Walker's alias table over a power of two of cells (Vose's construction).
-fn alias_table(weights: &[f64]) -> Vec<AliasCell> {
-    let cells = weights.len().next_power_of_two();
-    let total: f64 = weights.iter().sum();
-    let mut share: Vec<f64> = weights.iter().map(|w| w / total * cells as f64).collect();
-    share.resize(cells, 0.0);
-    let mut table = vec![AliasCell { threshold: 2.0, alias: 0 }; cells];
-    let (mut poor, mut rich): (Vec<usize>, Vec<usize>) = (0..cells).partition(|&i| share[i] < 1.0);
-    while let (Some(&low), Some(&high)) = (poor.last(), rich.last()) {
-        poor.pop();
-        table[low] = AliasCell { threshold: share[low], alias: high as u32 };
-        share[high] -= 1.0 - share[low];
-        if share[high] < 1.0 {
-            rich.pop();
-            poor.push(high);
-        }
-    }
-    table
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -306,104 +186,27 @@ mod tests {
     }
 
     #[test]
-    fn acceptance_is_at_least_98_per_cent() {
-        let law = normal_on_half_line();
-        assert!(law.squeeze_acceptance() >= 0.98);
-        assert!(law.acceptance() >= law.squeeze_acceptance() && law.acceptance() <= 1.0);
-    }
-
-    #[test]
     fn a_flat_density_on_an_interval_is_uniform() {
         let support = Support { lower: 2.0, upper: 5.0, mode: 2.0, width: 1.0 };
         let law = LogConcave::new(|_| 0.0, |_| 0.0, support);
         assert!((law.mean() - 3.5).abs() < 1e-14);
-        assert!(law.acceptance() > 1.0 - 1e-12);
-        let mut stream = Stream::from_key([9; 32], 0);
-        let mean = (0..100_000).map(|_| law.sample(&mut stream)).sum::<f64>() / 1e5;
-        assert!((mean - 3.5).abs() < 5.0 * 0.866 / 1e5f64.sqrt());
+        assert!((law.cdf(3.0) - 1.0 / 3.0).abs() < 1e-14);
     }
 
+    /// Moments of a Beta law, and of one that falls by 56 e-folds over a finite interval.
     #[test]
-    fn draws_stay_in_the_support_and_hull_and_squeeze_enclose_the_density() {
+    fn densities_that_vanish_or_nearly_vanish_at_an_end() {
         let h = |x: f64| 3.0 * libm::log(x) + libm::log(1.0 - x);
         let slope = |x: f64| 3.0 / x - 1.0 / (1.0 - x);
         let support = Support { lower: 0.0, upper: 1.0, mode: 0.75, width: 1.0 };
         let law = LogConcave::new(h, slope, support);
-        for piece in &law.pieces {
-            for k in 0..=20 {
-                let r = ln_1p(f64::from(k) / 20.000_001 * piece.relative_drop);
-                let (x, hull) = (piece.start + piece.step * r, piece.height + r);
-                let squeeze = hull - (piece.gap + piece.gap_slope * r);
-                assert!(h(x) <= hull + 1e-12 && h(x) >= squeeze - 1e-12, "{x}");
-            }
-        }
-        let mut stream = Stream::from_key([8; 32], 0);
-        let mut mean = 0.0;
-        for _ in 0..100_000 {
-            let x = law.sample(&mut stream);
-            assert!(x > 0.0 && x < 1.0);
-            mean += x / 1e5;
-        }
-        assert!((mean - 4.0 / 6.0).abs() < 5.0 * 0.18 / 1e5f64.sqrt());
         assert!((law.mean() - 4.0 / 6.0).abs() < 1e-13);
-    }
-
-    /// A draw from the infinite piece whose exponential has `zeros` words of 0 more, and an acceptance
-    /// threshold with four.
-    fn far_draw(law: &LogConcave, zeros: usize) -> f64 {
-        let slot = law.pieces.len() - 1;
-        assert!(law.pieces[slot].drop.is_infinite() && law.alias[slot].threshold > 1e-9);
-        // the slot, the tail of the ziggurat, a uniform number and its half
-        let mut words = vec![slot as u64, u64::MAX << 12, 0];
-        words.extend(vec![0; zeros]);
-        words.extend([1, 0, u64::MAX]);
-        words.extend([0; 5]);
-        law.sample(&mut Stream::after_words(&words))
-    }
-
-    /// 53 bits of a uniform number end at 36.7 e-folds.
-    #[test]
-    fn the_infinite_piece_has_no_end() {
-        let support = Support { lower: 0.0, upper: f64::INFINITY, mode: 0.0, width: 1.0 };
-        let exponential = LogConcave::new(|x| -x, |_| -1.0, support);
-        assert!(far_draw(&exponential, 0) > 50.0 && far_draw(&exponential, 3) > 180.0);
-        let far = far_draw(&normal_on_half_line(), 0);
-        assert!(far > 14.0, "{far}");
-    }
-
-    #[test]
-    fn deep_finite_pieces_follow_the_law() {
-        let h = |x: f64| -x - 0.01 * x * x;
+        assert!((law.mean_within(0.5) - 0.479_166_666_666_666_7).abs() < 1e-12);
         let support = Support { lower: 0.0, upper: 40.0, mode: 0.0, width: 1.0 };
-        let law = LogConcave::new(h, |x| -1.0 - 0.02 * x, support);
-        assert!(law.pieces.iter().any(|p| p.drop > DEEP));
-        assert!(law.pieces.iter().all(|p| p.drop.is_finite()));
-        let mut stream = Stream::from_key([6; 32], 0);
-        let n = 200_000;
-        let mut draws: Vec<f64> = (0..n).map(|_| law.sample(&mut stream)).collect();
-        draws.sort_by(f64::total_cmp);
-        assert!(draws[0] > 0.0 && draws[n - 1] < 40.0);
-        let distance =
-            draws.iter().enumerate().map(|(k, &x)| (law.cdf(x) - k as f64 / n as f64).abs());
-        assert!(distance.fold(0.0, f64::max) < 2.5 / (n as f64).sqrt());
-        // the deep piece by itself, cut at 9 e-folds
-        let beyond = (0..n).filter(|_| deep(9.0, &mut stream) > 3.0).count() as f64 / n as f64;
-        let expected = (libm::exp(-3.0) - libm::exp(-9.0)) / (1.0 - libm::exp(-9.0));
-        assert!((beyond - expected).abs() < 5.0 * (expected / n as f64).sqrt());
-    }
-
-    #[test]
-    fn alias_table_reproduces_the_weights() {
-        let weights = [0.1, 3.0, 0.0, 2.0, 0.9];
-        let table = alias_table(&weights);
-        let mut share = [0.0; 8];
-        for (slot, cell) in table.iter().enumerate() {
-            let own = cell.threshold.min(1.0);
-            share[slot] += own / 8.0;
-            share[cell.alias as usize] += (1.0 - own) / 8.0;
-        }
-        for (found, weight) in share.iter().zip(weights) {
-            assert!((found - weight / 6.0).abs() < 1e-15);
-        }
+        let law = LogConcave::new(|x| -x - 0.01 * x * x, |x| -1.0 - 0.02 * x, support);
+        // e^(a^2) sqrt(pi) erfc(a)/(2 b) with b = 0.1, a = 1/(2 b)
+        let mass = libm::exp(25.0) * std::f64::consts::PI.sqrt() * libm::erfc(5.0) * 5.0;
+        assert!((law.mass() / mass - 1.0).abs() < 1e-12);
+        assert!((law.mean() - (1.0 / mass - 1.0) * 50.0).abs() < 1e-10);
     }
 }

@@ -8,6 +8,7 @@ mod choice;
 mod compact;
 mod compact_angles;
 mod compact_draws;
+mod compact_points;
 mod curved;
 mod discrete_laplace;
 mod error;
@@ -59,7 +60,7 @@ use crate::vector::exponent;
 pub enum Drawing {
     /// Coordinates in a chart to which noise on flat space is added.
     Chart,
-    /// Coordinates of the ambient space; entries of a random orthonormal basis of a subspace, or of a rotation or unitary matrix.
+    /// Coordinates of the ambient space; entries of the matrix of a point, of a subspace a random orthonormal basis.
     Ambient,
     /// Coordinates of the logarithm at the origin.
     LogOrigin,
@@ -67,9 +68,6 @@ pub enum Drawing {
 
 /// A sampler of isotropic noise on spaces of one kind.
 trait Sampler: Send + Sync {
-    /// See [`IsotropicNoise::sample_coords`].
-    fn sample_coords(&self, stream: &mut Stream, out: &mut [f64]);
-
     /// See [`IsotropicNoise::draw_on_grid`]; the step is 2^`grid`.
     fn draw(&self, base: &[f64], grid: i32, stream: &mut Stream, effort: Effort, out: &mut [f64]);
 
@@ -125,14 +123,6 @@ impl IsotropicNoise {
     #[must_use]
     pub fn profile(&self) -> Profile {
         self.profile
-    }
-
-    /// Draws an isotropic tangent vector in orthonormal coordinates, of length the noise's distance
-    /// from its centre; `out` has [`IsotropicNoise::dim`] entries. On SPD(m) and HPD(m) the
-    /// coordinates at the identity are those of [`Matrices`](crate::roots::Matrices), on compact
-    /// spaces those of the chart at the origin.
-    pub fn sample_coords(&self, stream: &mut Stream, out: &mut [f64]) {
-        self.sampler.sample_coords(stream, out);
     }
 
     /// Numbers of which a release consists, of points with `size` of them.
@@ -199,6 +189,8 @@ impl IsotropicNoise {
 }
 
 #[cfg(test)]
+pub(crate) mod drawn;
+#[cfg(test)]
 mod radial_laws;
 #[cfg(test)]
 mod spd_laws;
@@ -213,9 +205,11 @@ mod tests {
         shared::<IsotropicNoise>();
         let space = Matrices::symmetric(3).into();
         let noise = IsotropicNoise::new(space, Profile::Laplace { scale: 0.2 }).unwrap();
+        let identity = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0];
         let draw = |id: u64| {
             let mut coords = [0.0; 6];
-            noise.sample_coords(&mut Stream::from_key([1; 32], id), &mut coords);
+            let mut stream = Stream::from_key([1; 32], id);
+            noise.draw_on_grid(&identity, 0.5f64.powi(30), &mut stream, Effort::Least, &mut coords);
             coords
         };
         let alone: Vec<[f64; 6]> = (0..4).map(draw).collect();

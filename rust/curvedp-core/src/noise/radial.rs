@@ -12,7 +12,7 @@
 //! | complex projective, dimension 2m, curvature in [1, 4] | sin^(2m-1)(t) cos(t) | (0, pi/2) |
 //!
 //! ln V is concave (its derivative is a sum of positive multiples of 1/t, cot, coth and -tan), and
-//! so is ln psi, so the radius is drawn by [`LogConcave`]. Dimension 1 of the sphere is the circle:
+//! so is ln psi: [`LogConcave`] knows the moments of the radius. Dimension 1 of the sphere is the circle:
 //! V = 1.
 
 use super::curved::CurvedNoise;
@@ -65,6 +65,15 @@ impl Profile {
         }
     }
 
+    /// A number with this noise, in doubles: for starts of iterations, not for releases.
+    #[must_use]
+    pub fn draw(self, stream: &mut Stream) -> f64 {
+        match self {
+            Self::Laplace { scale } => scale * stream.exponential() * stream.sign(),
+            Self::Gaussian { scale } => scale * stream.normal(),
+        }
+    }
+
     /// The same profile at another scale.
     pub(crate) fn with_scale(self, scale: f64) -> Self {
         match self {
@@ -74,7 +83,10 @@ impl Profile {
     }
 
     /// Refuses scales that are not positive or too close to the ends of double precision.
-    pub(crate) fn check(self) -> Result<(), NoiseError> {
+    ///
+    /// # Errors
+    /// [`NoiseError::Parameter`]
+    pub fn check(self) -> Result<(), NoiseError> {
         check_length("scale", self.scale())
     }
 }
@@ -235,8 +247,6 @@ pub(super) fn root(f: impl Fn(f64) -> f64, upper: f64, guess: f64) -> f64 {
 
 /// Exact sampler of isotropic noise on a [`Radial`] space.
 pub(super) struct RadialNoise {
-    space: Radial,
-    profile: Profile,
     /// The law of the distance from the centre.
     pub(super) radius: LogConcave,
     /// Releases on curved space.
@@ -268,26 +278,11 @@ impl RadialNoise {
         }
         let (mode, mean) = (density.reference, radius.mean());
         let curved = CurvedNoise::new(space, profile, mode, mean, mean_square)?;
-        Ok(Self { space, profile, radius, curved })
+        Ok(Self { radius, curved })
     }
 }
 
 impl Sampler for RadialNoise {
-    fn sample_coords(&self, stream: &mut Stream, out: &mut [f64]) {
-        match (self.space, self.profile, &mut *out) {
-            (Radial::Flat { .. }, Profile::Gaussian { scale }, out) => {
-                for x in out {
-                    *x = scale * stream.normal();
-                }
-            }
-            (Radial::Flat { .. }, Profile::Laplace { scale }, [x]) => *x = laplace(scale, stream),
-            _ => {
-                let t = self.radius.sample(stream);
-                fill_direction(stream, t, out);
-            }
-        }
-    }
-
     fn draw(&self, base: &[f64], grid: i32, stream: &mut Stream, effort: Effort, out: &mut [f64]) {
         if let Some(curved) = &self.curved {
             curved.draw(base, grid, stream, effort, out);
@@ -306,36 +301,8 @@ impl Sampler for RadialNoise {
         self.radius.mean_square()
     }
 
+    /// Every direction has the same volume.
     fn acceptance(&self) -> f64 {
-        self.radius.acceptance()
-    }
-}
-
-/// Laplace noise on the line: an exponential length, which goes on to 700 scales, and a sign.
-#[inline]
-fn laplace(scale: f64, stream: &mut Stream) -> f64 {
-    scale * stream.exponential() * stream.sign()
-}
-
-/// A uniformly distributed vector of length `length`.
-#[inline]
-pub(super) fn fill_direction(stream: &mut Stream, length: f64, out: &mut [f64]) {
-    if let [x] = out {
-        *x = length * stream.sign();
-        return;
-    }
-    loop {
-        let mut square = 0.0;
-        for x in out.iter_mut() {
-            *x = stream.normal();
-            square += *x * *x;
-        }
-        if square > 0.0 {
-            let factor = length / square.sqrt();
-            for x in out.iter_mut() {
-                *x *= factor;
-            }
-            return;
-        }
+        1.0
     }
 }

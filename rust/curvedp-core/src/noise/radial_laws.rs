@@ -1,25 +1,8 @@
 //! Laws of the noise on flat space, spheres, hyperbolic and complex projective space, against
 //! densities and distribution functions computed here from their textbook formulas.
 
-use crate::noise::{IsotropicNoise, NoiseError, Profile, RadialNoise, Stream};
+use crate::noise::{IsotropicNoise, NoiseError, Profile, RadialNoise};
 use crate::roots::{Radial, Space};
-
-const SAMPLES: usize = 100_000;
-
-/// Kolmogorov-Smirnov bound at false-positive rate 1e-6.
-fn ks_bound(n: usize) -> f64 {
-    ((2.0 / 1e-6f64).ln() / (2.0 * n as f64)).sqrt()
-}
-
-fn ks_distance(samples: &[f64], cdf: impl Fn(f64) -> f64) -> f64 {
-    let n = samples.len() as f64;
-    let mut worst: f64 = 0.0;
-    for (i, &x) in samples.iter().enumerate() {
-        let p = cdf(x);
-        worst = worst.max(p - i as f64 / n).max((i + 1) as f64 / n - p);
-    }
-    worst
-}
 
 fn ln_density(space: Radial, profile: Profile, t: f64) -> f64 {
     let ln_sinh = |x: f64| x + (-(-2.0 * x).exp_m1()).ln();
@@ -93,11 +76,16 @@ impl Reference {
     }
 }
 
-fn radii(noise: &RadialNoise, key: u8, n: usize) -> Vec<f64> {
-    let mut stream = Stream::from_key([key; 32], 0);
-    let mut radii: Vec<f64> = (0..n).map(|_| noise.radius.sample(&mut stream)).collect();
-    radii.sort_by(f64::total_cmp);
-    radii
+/// Distances over the whole law.
+fn distances(reference: &Reference) -> impl Iterator<Item = f64> {
+    let cells = (0..reference.cdf.len()).step_by(400);
+    cells.map(|k| reference.from + reference.step * k as f64)
+}
+
+/// The largest difference of two distribution functions.
+fn apart(noise: &RadialNoise, reference: &Reference) -> f64 {
+    let difference = |t: f64| (noise.radius.cdf(t) - reference.cdf(t)).abs();
+    distances(reference).map(difference).fold(0.0, f64::max)
 }
 
 const DIMS: [usize; 6] = [1, 2, 3, 9, 99, 999];
@@ -107,9 +95,9 @@ fn profiles(scale: f64) -> [Profile; 2] {
     [Profile::Laplace { scale }, Profile::Gaussian { scale }]
 }
 
-/// The radius follows its law, and the law's own distribution function and moments are right.
+/// Distribution function and moments of the radius; draws are compared with these in `curved/tests.rs` and `flat.rs`.
 fn check_radius(space: Radial) {
-    for (k, scale) in SCALES.into_iter().enumerate() {
+    for scale in SCALES {
         for profile in profiles(scale) {
             let case = format!("{space:?} {profile:?}");
             let noise = match RadialNoise::new(space, profile) {
@@ -124,47 +112,40 @@ fn check_radius(space: Radial) {
                 Err(error) => panic!("{case}: {error}"),
             };
             let reference = Reference::new(space, profile);
-            let samples = radii(&noise, k as u8, SAMPLES);
-            assert!(samples.iter().all(|&t| t >= 0.0 && t <= space.roots().farthest), "{case}");
-            let distance = ks_distance(&samples, |t| reference.cdf(t));
-            assert!(distance < ks_bound(SAMPLES), "{case} {distance}");
-            for &t in samples.iter().step_by(SAMPLES / 50) {
-                assert!((noise.radius.cdf(t) - reference.cdf(t)).abs() < 1e-5, "{case} {t}");
-            }
+            let distance = apart(&noise, &reference);
+            assert!(distance < 1e-5, "{case} {distance}");
             assert!((noise.radius.mean() / reference.mean - 1.0).abs() < 1e-5, "{case}");
             let ratio = noise.radius.mean_square() / reference.mean_square;
             assert!((ratio - 1.0).abs() < 1e-5, "{case} {ratio}");
-            let acceptance = noise.radius.squeeze_acceptance();
-            assert!(acceptance >= 0.98 && noise.radius.acceptance() <= 1.0 + 1e-12, "{case}");
         }
     }
 }
 
 #[test]
-fn radius_follows_its_law_on_flat_space() {
+fn the_law_of_the_radius_on_flat_space() {
     DIMS.into_iter().for_each(|dim| check_radius(Radial::Flat { dim }));
 }
 
 #[test]
-fn radius_follows_its_law_on_spheres() {
+fn the_law_of_the_radius_on_spheres() {
     DIMS.into_iter().for_each(|dim| check_radius(Radial::Sphere { dim, radius: 1.0 }));
     check_radius(Radial::Sphere { dim: 4, radius: 0.05 });
 }
 
 #[test]
-fn radius_follows_its_law_on_hyperbolic_space() {
+fn the_law_of_the_radius_on_hyperbolic_space() {
     DIMS.into_iter().for_each(|dim| check_radius(Radial::Hyperbolic { dim, curvature: -1.0 }));
     check_radius(Radial::Hyperbolic { dim: 4, curvature: -9.0 });
 }
 
 #[test]
-fn radius_follows_its_law_on_complex_projective_space() {
+fn the_law_of_the_radius_on_complex_projective_space() {
     [1, 2, 5, 50, 500].into_iter().for_each(|m| check_radius(Radial::ComplexProjective { m }));
 }
 
-/// Samples of one law are rejected as another's: each control has power near 1 at this size.
+/// Controls.
 #[test]
-fn wrong_laws_are_rejected() {
+fn laws_differ_from_wrong_ones() {
     let sphere = |dim| Radial::Sphere { dim, radius: 1.0 };
     let hyperbolic = |dim| Radial::Hyperbolic { dim, curvature: -1.0 };
     let laplace = |scale| Profile::Laplace { scale };
@@ -200,11 +181,10 @@ fn wrong_laws_are_rejected() {
         ),
     ];
     for (space, profile, wrong_space, wrong_profile) in controls {
-        let samples = radii(&RadialNoise::new(space, profile).unwrap(), 77, SAMPLES);
-        let wrong = Reference::new(wrong_space, wrong_profile);
-        let distance = ks_distance(&samples, |t| wrong.cdf(t));
+        let noise = RadialNoise::new(space, profile).unwrap();
+        let distance = apart(&noise, &Reference::new(wrong_space, wrong_profile));
         let case = format!("{space:?} {profile:?} against {wrong_space:?} {wrong_profile:?}");
-        assert!(distance > 1.5 * ks_bound(SAMPLES), "{case}: {distance}");
+        assert!(distance > 1e-2, "{case}: {distance}");
     }
 }
 
@@ -228,75 +208,9 @@ fn flat_moments_are_those_of_the_gamma_and_chi_laws() {
     }
 }
 
-/// The length of the coordinates is the radius, and their direction is uniform: first four moments
-/// of a coordinate, and independence of the radius.
-#[test]
-fn coordinates_are_isotropic() {
-    for dim in [1, 2, 3, 9] {
-        for space in [
-            Radial::Flat { dim },
-            Radial::Sphere { dim, radius: 1.0 },
-            Radial::Hyperbolic { dim, curvature: -1.0 },
-        ] {
-            for profile in profiles(0.1) {
-                let noise = IsotropicNoise::new(Space::Radial(space), profile).unwrap();
-                let mut stream = Stream::from_key([5; 32], dim as u64);
-                let mut coords = vec![f64::NAN; dim];
-                let mut lengths = Vec::with_capacity(SAMPLES);
-                let mut sums = [0.0; 4];
-                let mean = noise.expected_dist();
-                for _ in 0..SAMPLES {
-                    noise.sample_coords(&mut stream, &mut coords);
-                    let t = coords.iter().map(|x| x * x).sum::<f64>().sqrt();
-                    let (u, v) = (coords[0] / t, coords[dim - 1] / t);
-                    let cross = if dim == 1 { 0.0 } else { u * v };
-                    for (sum, term) in sums.iter_mut().zip([u, v * v, cross, u * u * (t - mean)]) {
-                        *sum += term / SAMPLES as f64;
-                    }
-                    lengths.push(t);
-                }
-                lengths.sort_by(f64::total_cmp);
-                let reference = Reference::new(space, profile);
-                let distance = ks_distance(&lengths, |t| reference.cdf(t));
-                assert!(distance < ks_bound(SAMPLES), "{space:?} {profile:?} {distance}");
-                let error = 5.0 / (SAMPLES as f64).sqrt();
-                let case = format!("{space:?} {profile:?} {sums:?}");
-                assert!(sums[0].abs() < error && sums[2].abs() < error, "{case}");
-                assert!((sums[1] - 1.0 / dim as f64).abs() < error, "{case}");
-                assert!(sums[3].abs() < error * noise.root_mean_square_dist(), "{case}");
-            }
-        }
-    }
-}
-
-/// Archimedes: on the tangent sphere S^2 a coordinate of the direction is uniform, on S^1 the
-/// angle.
-#[test]
-fn directions_in_two_and_three_dimensions_are_uniform() {
-    let mut stream = Stream::from_key([6; 32], 0);
-    for dim in [2, 3] {
-        let space = Space::Radial(Radial::Sphere { dim, radius: 2.0 });
-        let noise = IsotropicNoise::new(space, Profile::Laplace { scale: 0.5 }).unwrap();
-        let mut coords = vec![0.0; dim];
-        let mut shares: Vec<f64> = (0..SAMPLES)
-            .map(|_| {
-                noise.sample_coords(&mut stream, &mut coords);
-                let t = coords.iter().map(|x| x * x).sum::<f64>().sqrt();
-                match dim {
-                    2 => 0.5 + coords[1].atan2(coords[0]) / (2.0 * std::f64::consts::PI),
-                    _ => 0.5 + 0.5 * coords[2] / t,
-                }
-            })
-            .collect();
-        shares.sort_by(f64::total_cmp);
-        assert!(ks_distance(&shares, |x| x) < ks_bound(SAMPLES));
-    }
-}
-
 /// Scales from 1e-12 to 1e3 in dimensions to 1000, near the limits of existence: finite and sane.
 #[test]
 fn extreme_scales_and_dimensions_stay_finite() {
-    let mut stream = Stream::from_key([4; 32], 0);
     for dim in [1, 2, 10, 1000] {
         let curvature = -1.0;
         for space in [
@@ -319,33 +233,11 @@ fn extreme_scales_and_dimensions_stay_finite() {
                     let law = noise.radius;
                     let case = format!("{space:?} {profile:?}");
                     assert!(law.mean() > 0.0 && law.mean() <= space.roots().farthest, "{case}");
-                    assert!(law.acceptance() > 0.97 && law.acceptance() < 1.0 + 1e-9, "{case}");
-                    let mut sum = 0.0;
-                    for _ in 0..500 {
-                        let t = law.sample(&mut stream);
-                        assert!(t >= 0.0 && t <= space.roots().farthest && t.is_finite(), "{case}");
-                        sum += t / 500.0;
-                    }
-                    let variance = (law.mean_square() - law.mean() * law.mean()).max(0.0);
-                    let deviation = (variance / 500.0).sqrt() + 1e-7 * law.mean();
-                    assert!((sum - law.mean()).abs() < 6.0 * deviation, "{case} {sum}");
+                    let variance = law.mean_square() - law.mean() * law.mean();
+                    assert!(variance > -1e-9 * law.mean_square(), "{case}");
+                    assert!((law.cdf(law.mean()) - 0.5).abs() < 0.2, "{case}");
                 }
             }
-        }
-    }
-}
-
-#[test]
-fn coordinates_in_dimension_1000_are_finite() {
-    let mut stream = Stream::from_key([2; 32], 0);
-    let mut coords = vec![f64::NAN; 1000];
-    for scale in [1e-12, 1e-3, 1.0] {
-        let space = Space::Radial(Radial::Sphere { dim: 1000, radius: 1.0 });
-        let noise = IsotropicNoise::new(space, Profile::Laplace { scale }).unwrap();
-        assert_eq!(noise.dim(), 1000);
-        for _ in 0..100 {
-            noise.sample_coords(&mut stream, &mut coords);
-            assert!(coords.iter().all(|x| x.is_finite()));
         }
     }
 }

@@ -46,7 +46,7 @@ impl Space {
         };
         match self {
             Self::Compact(space) => {
-                compact::largest_scale(Angles::new(space), Profile::Laplace { scale: 1.0 })
+                compact::largest_scale(Angles::new(space.roots()), Profile::Laplace { scale: 1.0 })
             }
             _ if growth == 0.0 => f64::INFINITY,
             Self::Radial(space) => largest(&|profile| RadialNoise::new(space, profile).is_ok()),
@@ -83,7 +83,7 @@ impl Space {
                 }
             },
             Self::Compact(space) => {
-                let angles = Angles::new(space);
+                let angles = Angles::new(space.roots());
                 let density = compact::Proposal::new(angles, profile);
                 Ok(Reach::of(density.reference, scale, angles.diameter, |t| density.ln(t)))
             }
@@ -94,8 +94,10 @@ impl Space {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::noise::{IsotropicNoise, Stream};
+    use crate::noise::IsotropicNoise;
+    use crate::noise::drawn::{frame, logs};
     use crate::roots::{Compact, Matrices, Radial};
+    use crate::vector::norm;
 
     fn spd(m: usize) -> Space {
         Matrices::symmetric(m).into()
@@ -111,9 +113,8 @@ mod tests {
             Radial::ComplexProjective { m: 3 },
         ];
         let spaces = radial.map(Space::Radial).into_iter().chain([2, 5].map(spd));
-        let spaces =
-            spaces.chain([(4, 2), (7, 3)].map(|(n, k)| Compact::Subspaces { n, k }.into()));
-        let spaces = spaces.chain([3, 4, 7].map(|n| Compact::Rotations { n }.into()));
+        let compact = Compact::examples().into_iter().map(Space::from);
+        let spaces = spaces.chain(compact.filter(|space| space.dim() <= 9));
         for space in spaces {
             for profile in [Profile::Laplace { scale: 0.1 }, Profile::Gaussian { scale: 0.3 }] {
                 let reach = space.reach(profile).unwrap();
@@ -122,13 +123,8 @@ mod tests {
                 let ratio = mean / reach.typical;
                 assert!(ratio > 0.5 && ratio < 3.0, "{space:?} {profile:?} {ratio}");
                 assert!(reach.far > mean);
-                let mut stream = Stream::from_key([2; 32], 0);
-                let mut coords = vec![0.0; space.dim()];
-                for _ in 0..2000 {
-                    noise.sample_coords(&mut stream, &mut coords);
-                    let square: f64 = coords.iter().map(|x| x * x).sum();
-                    assert!(square.sqrt() <= reach.far);
-                }
+                let logs = logs(&noise, &frame(space).origin(), 2, 300);
+                assert!(logs.chunks_exact(space.dim()).all(|log| norm(log) <= reach.far));
             }
         }
     }

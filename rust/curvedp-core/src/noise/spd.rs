@@ -24,10 +24,10 @@
 //! above holds for the trace-free part with D-1 in place of D (N <= D-2).
 
 use super::log_concave::{LogConcave, Support};
-use super::radial::{Profile, check_existence, fill_direction, root};
+use super::radial::{Profile, check_existence, root};
 use super::spd_draws::MatrixNoise;
 use super::spd_moments::{DIRECTIONS, Moments, trace_free_spectra};
-use super::spd_volume::{MAX_ORDER, RootBounds, spectrum};
+use super::spd_volume::{MAX_ORDER, RootBounds};
 use super::stream::Stream;
 use super::{NoiseError, Sampler};
 use crate::exact::Effort;
@@ -137,7 +137,6 @@ pub(super) fn splits_trace(profile: Profile) -> bool {
 pub(super) struct SpdNoise {
     matrices: Matrices,
     profile: Profile,
-    bounds: RootBounds,
     proposal: LogConcave,
     moments: Moments,
     pub(super) exact: MatrixNoise,
@@ -157,8 +156,7 @@ impl SpdNoise {
         }
         profile.check()?;
         let scale = profile.scale();
-        let bounds = RootBounds::new(matrices);
-        check_existence(profile, bounds.growth_rate)?;
+        check_existence(profile, matrices.roots().growth_rate())?;
         let density = Proposal::new(matrices, profile);
         let proposal = density.law();
         let moments = Moments::new(&density, &proposal);
@@ -175,76 +173,11 @@ impl SpdNoise {
             return Err(NoiseError::Range { scale, dim: matrices.dim() });
         }
         let exact = MatrixNoise::new(matrices, profile, &density, &proposal)?;
-        Ok(Self { matrices, profile, bounds, proposal, moments, exact })
-    }
-
-    /// Accepts with probability e^(L - B(t)), `threshold` being a standard exponential, which goes on
-    /// to 700, so that probabilities down to e^-700 count: by the bounds of L for trace-free parts of
-    /// norm `free` if they decide, else by the eigenvalues.
-    #[inline]
-    fn accept(&self, t: f64, free: f64, coords: &[f64], threshold: f64) -> bool {
-        let least = self.bounds.envelope(t) - threshold;
-        if self.bounds.lower(free) >= least {
-            return true;
-        }
-        if self.bounds.by_mean_square(free) < least {
-            return false;
-        }
-        self.bounds.ln_product(&spectrum(coords, self.matrices), 1.0) >= least
-    }
-
-    /// A uniformly distributed trace-free matrix of norm `length`.
-    fn fill_trace_free_direction(&self, stream: &mut Stream, length: f64, out: &mut [f64]) {
-        loop {
-            stream.fill_normal(out);
-            let trace = self.trace(out);
-            self.shift_diagonal(out, -trace / self.matrices.m as f64);
-            let square: f64 = out.iter().map(|x| x * x).sum();
-            if square > 0.0 {
-                let factor = length / square.sqrt();
-                for x in out {
-                    *x *= factor;
-                }
-                return;
-            }
-        }
-    }
-
-    fn trace(&self, coords: &[f64]) -> f64 {
-        self.matrices.diagonal().fold(0.0, |sum, at| sum + coords[at])
-    }
-
-    fn shift_diagonal(&self, coords: &mut [f64], shift: f64) {
-        self.matrices.diagonal().for_each(|at| coords[at] += shift);
+        Ok(Self { matrices, profile, proposal, moments, exact })
     }
 }
 
 impl Sampler for SpdNoise {
-    fn sample_coords(&self, stream: &mut Stream, out: &mut [f64]) {
-        match self.profile {
-            Profile::Gaussian { scale } => {
-                loop {
-                    let t = self.proposal.sample(stream);
-                    self.fill_trace_free_direction(stream, t, out);
-                    if self.accept(t, t, out, stream.exponential()) {
-                        break;
-                    }
-                }
-                let trace_part = scale * stream.normal() / (self.matrices.m as f64).sqrt();
-                self.shift_diagonal(out, trace_part);
-            }
-            Profile::Laplace { .. } => loop {
-                let t = self.proposal.sample(stream);
-                fill_direction(stream, t, out);
-                let trace = self.trace(out);
-                let free = (t * t - trace * trace / self.matrices.m as f64).max(0.0).sqrt();
-                if self.accept(t, free, out, stream.exponential()) {
-                    return;
-                }
-            },
-        }
-    }
-
     fn draw(&self, base: &[f64], grid: i32, stream: &mut Stream, effort: Effort, out: &mut [f64]) {
         self.exact.draw(base, grid, stream, effort, out);
     }
@@ -273,6 +206,7 @@ impl Sampler for SpdNoise {
 
 #[cfg(test)]
 mod tests {
+    use super::super::spd_volume::random_spectrum;
     use super::*;
 
     fn largest_laplace(matrices: Matrices, share: f64) -> Profile {
@@ -284,28 +218,28 @@ mod tests {
         orders.iter().flat_map(both).collect()
     }
 
-    /// Fraction accepted of `count` proposals, and the largest log-acceptance by the eigenvalues.
-    fn measured_acceptance(noise: &SpdNoise, stream: &mut Stream, count: usize) -> (f64, f64) {
-        let mut coords = vec![0.0; noise.matrices.dim()];
-        let (mut accepted, mut largest) = (0, f64::NEG_INFINITY);
-        for _ in 0..count {
-            let t = noise.proposal.sample(stream);
+    /// The mean of the probabilities with which proposals of `count` lengths, evenly spread over their law, are accepted,
+    /// and the largest logarithm of one.
+    fn measured_acceptance(noise: &SpdNoise, stream: &mut Stream, count: u32) -> (f64, f64) {
+        let bounds = RootBounds::new(noise.matrices);
+        let (matrices, mut coords) = (noise.matrices, vec![0.0; noise.matrices.dim()]);
+        let (mut sum, mut largest) = (0.0, f64::NEG_INFINITY);
+        for i in 0..count {
+            let share = (f64::from(i) + 0.5) / f64::from(count);
+            let t = root(|t| share - noise.proposal.cdf(t), f64::INFINITY, noise.profile.scale());
+            stream.fill_normal(&mut coords);
+            let mut values = random_spectrum(&coords, matrices);
+            let values_of_matrix = &mut values[..matrices.m];
             if splits_trace(noise.profile) {
-                noise.fill_trace_free_direction(stream, t, &mut coords);
-            } else {
-                fill_direction(stream, t, &mut coords);
+                let mean = values_of_matrix.iter().sum::<f64>() / matrices.m as f64;
+                values_of_matrix.iter_mut().for_each(|x| *x -= mean);
             }
-            let trace = noise.trace(&coords);
-            let free = (t * t - trace * trace / noise.matrices.m as f64).max(0.0).sqrt();
-            let threshold = stream.exponential();
-            let by_bounds = noise.accept(t, free, &coords, threshold);
-            let ln_ratio = noise.bounds.ln_product(&spectrum(&coords, noise.matrices), 1.0)
-                - noise.bounds.envelope(t);
-            assert_eq!(by_bounds, ln_ratio >= -threshold);
-            accepted += usize::from(by_bounds);
-            largest = largest.max(ln_ratio);
+            crate::vector::scale_to(values_of_matrix, t);
+            let product = bounds.ln_product(&values, 1.0);
+            sum += (product - bounds.envelope(t)).exp() / f64::from(count);
+            largest = largest.max(product - bounds.envelope(t));
         }
-        (accepted as f64 / count as f64, largest)
+        (sum, largest)
     }
 
     #[test]
@@ -316,9 +250,9 @@ mod tests {
             let scale = (if m < 8 { 1.0 } else { 0.3 }) / matrices.beta as f64;
             for profile in [largest_laplace(matrices, 0.7), Profile::Gaussian { scale }] {
                 let noise = SpdNoise::new(matrices, profile).unwrap();
-                let (measured, largest) = measured_acceptance(&noise, &mut stream, 4000);
+                let (measured, largest) = measured_acceptance(&noise, &mut stream, 1000);
                 let expected = noise.acceptance();
-                let deviation = (expected * (1.0 - expected) / 4000.0).sqrt() + 1e-3 * expected;
+                let deviation = (expected * (1.0 - expected) / 1000.0).sqrt() + 1e-3 * expected;
                 assert!((measured - expected).abs() < 5.0 * deviation, "{m} {measured} {expected}");
                 assert!(expected <= 1.0 + 1e-10 && largest <= 1e-12 * (1.0 + expected));
             }

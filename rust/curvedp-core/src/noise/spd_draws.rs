@@ -279,9 +279,10 @@ mod tests {
     use super::*;
     use crate::exact::try_decide;
     use crate::manifold::{Hpd, Manifold, SpdAffine};
+    use crate::noise::drawn::{apart, logs};
     use crate::roots::Space;
     use crate::simd::matrices::packed;
-    use crate::vector::exponent;
+    use crate::vector::{exponent, norm};
 
     fn symmetric(orders: &[usize]) -> impl Iterator<Item = Matrices> {
         orders.iter().map(|m| Matrices::symmetric(*m))
@@ -415,66 +416,30 @@ mod tests {
         }
     }
 
-    /// sqrt(nm/(n + m)) sup |F_n - G_m| of two samples (Smirnov).
-    fn apart(mut a: Vec<f64>, mut b: Vec<f64>) -> f64 {
-        a.sort_by(f64::total_cmp);
-        b.sort_by(f64::total_cmp);
-        let (n, m) = (a.len() as f64, b.len() as f64);
-        let at = |(k, x): (usize, &f64)| {
-            let below = b.partition_point(|y| y < x) as f64 / m;
-            (below - k as f64 / n).abs().max((below - (k + 1) as f64 / n).abs())
+    /// How far the means of min(t, limit), t the distance of drawn points from the base point, are from those of a law, in
+    /// standard errors, and that of a coordinate of logarithms from 0.
+    fn distance_from_law(m: Matrices, profile: Profile, other: Profile) -> [f64; 3] {
+        let (base, law) = (base(m), noise(m, other));
+        let (logs, mean) = (logs(&noise(m, profile), &base, 3, 1600), law.expected_dist());
+        let logs = || logs.chunks_exact(m.dim());
+        let within = |limit: f64| {
+            let expected = law.expected_dist_within(limit);
+            apart(logs().map(|log| norm(log).min(limit)), expected, 1e-3 * mean)
         };
-        a.iter().enumerate().map(at).fold(0.0, f64::max) * (n * m / (n + m)).sqrt()
-    }
-
-    /// Distances from the base point of drawn points, and traces of their logarithms less that of the base point's.
-    fn drawn_logs(m: Matrices, profile: Profile) -> [Vec<f64>; 2] {
-        let (manifold, base, noise) = (manifold(m), base(m), noise(m, profile));
-        let mut stream = Stream::from_key([3; 32], m.m as u64);
-        let mut origin = vec![0.0; m.dim()];
-        manifold.log_origin(crate::rows::Rows::new(&base, base.len()), &mut origin);
-        let logs = (0..1600).map(|_| {
-            let (mut drawn, mut dist) = (vec![0.0; m.dim()], [0.0]);
-            noise.draw_on_grid(&base, 2f64.powi(-30), &mut stream, Effort::Least, &mut drawn);
-            let at = point(m, &drawn);
-            let rows = |x| crate::rows::Rows::new(x, base.len());
-            manifold.dist(rows(&base), rows(&at), &mut dist);
-            (dist[0], trace(m, &drawn) - trace(m, &origin))
-        });
-        logs.collect::<(Vec<_>, Vec<_>)>().into()
-    }
-
-    fn trace(m: Matrices, coords: &[f64]) -> f64 {
-        m.diagonal().map(|at| coords[at]).sum()
-    }
-
-    /// How far they are from those of tangent vectors that the sampler in doubles draws, of which it takes more: they
-    /// cost less.
-    fn distance_from_law(found: &[Vec<f64>; 2], m: Matrices, profile: Profile) -> [f64; 2] {
-        let noise = noise(m, profile);
-        let mut stream = Stream::from_key([4; 32], m.m as u64);
-        let mut drawn = vec![0.0; m.dim()];
-        let logs = (0..24_000).map(|_| {
-            noise.sample_coords(&mut stream, &mut drawn);
-            (crate::vector::norm(&drawn), trace(m, &drawn))
-        });
-        let (dist, traces) = logs.collect::<(Vec<_>, Vec<_>)>();
-        [apart(found[0].clone(), dist), apart(found[1].clone(), traces)]
+        let [all, near] = [f64::INFINITY, 0.8 * mean].map(within);
+        [all, near, apart(logs().map(|log| log[0]), 0.0, 0.0)]
     }
 
     #[test]
-    fn points_have_the_law_of_the_sampler_in_doubles() {
+    fn points_have_the_expected_distances() {
         for m in symmetric(&[2, 3, 5]).chain(hermitian(&[2, 3, 4])) {
             for profile in [0.05, 0.6].map(|scale| laws(m, scale)).concat() {
-                let drawn = drawn_logs(m, profile);
-                let found = distance_from_law(&drawn, m, profile);
-                assert!(found.iter().all(|x| *x < 1.9), "{m:?} {profile:?} {found:?}");
-                let wider = profile.with_scale(1.1 * profile.scale());
-                if matches!(wider, Profile::Gaussian { scale } if scale > 0.5) {
-                    let control = distance_from_law(&drawn, m, wider);
-                    assert!(control[0] > 2.2, "{m:?} {control:?}");
-                }
+                let found = distance_from_law(m, profile, profile);
+                assert!(found.iter().all(|x| *x < 4.5), "{m:?} {profile:?} {found:?}");
             }
+            let [profile, wider] = [0.6, 0.66].map(|scale| Profile::Gaussian { scale });
+            let control = distance_from_law(m, profile, wider);
+            assert!(control[0] > 4.5, "{m:?} {control:?}");
         }
     }
 

@@ -5,7 +5,7 @@
 
 use crate::roots::Matrices;
 use crate::simd::elementary::{exp, ln};
-use crate::simd::matrices::{hermitian_above, hermitian_diagonal};
+use crate::simd::matrices::hermitian_diagonal;
 use std::f64::consts::FRAC_1_SQRT_2;
 
 /// The largest order of matrices.
@@ -88,15 +88,6 @@ impl RootBounds {
         self.pairs * ln_sinhc(self.mean_half_difference * t)
     }
 
-    /// L(A) >= beta (m/2) ln sinhc(t / sqrt 2) for every A whose trace-free part has norm t: no (l_i -
-    /// l_j)^2 / 4 exceeds t^2 / 2, and a concave function of y lies above its chord from 0 to t^2 /
-    /// 2.
-    #[inline]
-    pub(super) fn lower(&self, t: f64) -> f64 {
-        let Matrices { m, beta } = self.matrices;
-        beta as f64 * (0.5 * m as f64 * ln_sinhc(t * FRAC_1_SQRT_2))
-    }
-
     /// L of a matrix with these eigenvalues times `factor`.
     pub(super) fn ln_product(&self, spectrum: &Spectrum, factor: f64) -> f64 {
         let half = 0.5 * factor;
@@ -119,13 +110,9 @@ impl RootBounds {
     }
 }
 
-/// Eigenvalues of the matrix with these coordinates; absolute error a few ulp of the norm (m = 3: square root of
+/// Eigenvalues of the symmetric matrix with these coordinates; absolute error a few ulp of the norm (m = 3: square root of
 /// that where eigenvalues nearly meet, which leaves the sum of their squared differences as exact).
-pub(super) fn spectrum(coords: &[f64], matrices: Matrices) -> Spectrum {
-    let m = matrices.m;
-    if matrices.is_complex() {
-        return hermitian_spectrum(coords, m);
-    }
+pub(super) fn spectrum(coords: &[f64], m: usize) -> Spectrum {
     match m {
         2 => spectrum_2(coords),
         3 => spectrum_3(coords),
@@ -150,36 +137,12 @@ pub(super) fn spectrum(coords: &[f64], matrices: Matrices) -> Spectrum {
     }
 }
 
-/// Eigenvalues of a Hermitian matrix: those of the real matrix of its blocks, of which every other one counts.
-fn hermitian_spectrum(coords: &[f64], m: usize) -> Spectrum {
-    let order = 2 * m;
-    let mut a = vec![0.0; order * order];
-    for i in 0..m {
-        let at = 2 * i * (order + 1);
-        (a[at], a[at + order + 1]) =
-            (coords[hermitian_diagonal(m, i)], coords[hermitian_diagonal(m, i)]);
-        for j in i + 1..m {
-            let [re, im] = [0, 1].map(|k| coords[hermitian_above(m, i, j) + k] * FRAC_1_SQRT_2);
-            let at = 2 * (i * order + j);
-            (a[at], a[at + 1], a[at + order], a[at + order + 1]) = (re, -im, im, re);
-        }
-    }
-    eigenvalues_in_place(&mut a, order);
-    let mut all: Vec<f64> = (0..order).map(|i| a[i * (order + 1)]).collect();
-    all.sort_by(f64::total_cmp);
-    let mut eigenvalues = [0.0; MAX_ORDER];
-    for (x, pair) in eigenvalues.iter_mut().zip(all.chunks_exact(2)) {
-        *x = 0.5 * (pair[0] + pair[1]);
-    }
-    eigenvalues
-}
-
 /// Eigenvalues that have, for normal coordinates, the law of those of the matrix with these coordinates. Of a
 /// Hermitian one they are those of the tridiagonal matrix with its diagonal and, beside that, the lengths of the rows
 /// of its upper triangle: reflections make it that, and what is below them stays normal (docs/proofs/exact-draws.md).
 pub(super) fn random_spectrum(coords: &[f64], matrices: Matrices) -> Spectrum {
     if !matrices.is_complex() {
-        return spectrum(coords, matrices);
+        return spectrum(coords, matrices.m);
     }
     let m = matrices.m;
     let mut a = vec![0.0; m * m];
@@ -290,6 +253,31 @@ fn rotate(a: &mut [f64], m: usize, p: usize, q: usize) {
 mod tests {
     use super::*;
     use crate::noise::Stream;
+    use crate::simd::matrices::hermitian_above;
+
+    /// Eigenvalues of a Hermitian matrix: those of the real matrix of its blocks, of which every other one counts.
+    fn hermitian_spectrum(coords: &[f64], m: usize) -> Spectrum {
+        let order = 2 * m;
+        let mut a = vec![0.0; order * order];
+        for i in 0..m {
+            let at = 2 * i * (order + 1);
+            (a[at], a[at + order + 1]) =
+                (coords[hermitian_diagonal(m, i)], coords[hermitian_diagonal(m, i)]);
+            for j in i + 1..m {
+                let [re, im] = [0, 1].map(|k| coords[hermitian_above(m, i, j) + k] * FRAC_1_SQRT_2);
+                let at = 2 * (i * order + j);
+                (a[at], a[at + 1], a[at + order], a[at + order + 1]) = (re, -im, im, re);
+            }
+        }
+        eigenvalues_in_place(&mut a, order);
+        let mut all: Vec<f64> = (0..order).map(|i| a[i * (order + 1)]).collect();
+        all.sort_by(f64::total_cmp);
+        let mut eigenvalues = [0.0; MAX_ORDER];
+        for (x, pair) in eigenvalues.iter_mut().zip(all.chunks_exact(2)) {
+            *x = 0.5 * (pair[0] + pair[1]);
+        }
+        eigenvalues
+    }
 
     fn random_coords(stream: &mut Stream, m: usize, norm: f64) -> Vec<f64> {
         let mut coords = vec![0.0; m * (m + 1) / 2];
@@ -331,7 +319,7 @@ mod tests {
         for m in 2..=MAX_ORDER {
             for _ in 0..10 {
                 let coords = random_coords(&mut stream, m, 1.0);
-                let values = spectrum(&coords, Matrices::symmetric(m));
+                let values = spectrum(&coords, m);
                 let a = matrix(&coords, m);
                 let mut power = a.clone();
                 for exponent in 1..=6 {
@@ -350,7 +338,7 @@ mod tests {
         for m in [2, 3] {
             for _ in 0..1000 {
                 let coords = random_coords(&mut stream, m, 1.0);
-                let mut closed = spectrum(&coords, Matrices::symmetric(m))[..m].to_vec();
+                let mut closed = spectrum(&coords, m)[..m].to_vec();
                 let mut a = matrix(&coords, m);
                 eigenvalues_in_place(&mut a, m);
                 let mut jacobi: Vec<f64> = (0..m).map(|i| a[i * m + i]).collect();
@@ -394,7 +382,7 @@ mod tests {
                 };
                 (0..m * m).map(entry).collect()
             };
-            let values = spectrum(&coords, matrices);
+            let values = hermitian_spectrum(&coords, m);
             let mut power = a.clone();
             for exponent in 1..=6 {
                 let trace: f64 = (0..m).map(|i| power[i * (m + 1)][0]).sum();
@@ -428,9 +416,9 @@ mod tests {
                 assert!((values[..m].iter().sum::<f64>() - trace).abs() < 1e-12 * (m * m) as f64);
                 found[0].push(spread(&values[..m], &coords));
                 let coords = hermitian_coords(&mut stream, m);
-                found[1].push(spread(&spectrum(&coords, matrices)[..m], &coords));
+                found[1].push(spread(&hermitian_spectrum(&coords, m)[..m], &coords));
                 let coords = random_coords(&mut stream, m, 1.0);
-                found[2].push(spread(&spectrum(&coords, Matrices::symmetric(m))[..m], &coords));
+                found[2].push(spread(&spectrum(&coords, m)[..m], &coords));
             }
             found.iter_mut().for_each(|x| x.sort_by(f64::total_cmp));
             let apart = |a: &[f64], b: &[f64]| {
@@ -452,13 +440,10 @@ mod tests {
         for m in 2..=MAX_ORDER {
             let dim = m * (m + 1) / 2;
             for coords in [vec![0.0; dim], vec![1.0; dim], vec![1e-300; dim]] {
-                assert!(spectrum(&coords, Matrices::symmetric(m)).iter().all(|x| x.is_finite()));
+                assert!(spectrum(&coords, m).iter().all(|x| x.is_finite()));
             }
         }
-        assert_eq!(
-            spectrum(&[2.0, 0.0, 0.0, 2.0, 0.0, 2.0], Matrices::symmetric(3))[..3],
-            [2.0; 3]
-        );
+        assert_eq!(spectrum(&[2.0, 0.0, 0.0, 2.0, 0.0, 2.0], 3)[..3], [2.0; 3]);
     }
 
     /// Every bound holds for random matrices and for the extremal spectra: equally spaced
@@ -469,9 +454,8 @@ mod tests {
         let both = |m| [Matrices::symmetric(m), Matrices::hermitian(m)];
         for matrices in (2..=MAX_ORDER).flat_map(both) {
             let (m, bounds) = (matrices.m, RootBounds::new(matrices));
-            let mut spectra: Vec<Spectrum> = (0..50)
-                .map(|_| spectrum(&random_coords(&mut stream, m, 1.0), Matrices::symmetric(m)))
-                .collect();
+            let mut spectra: Vec<Spectrum> =
+                (0..50).map(|_| spectrum(&random_coords(&mut stream, m, 1.0), m)).collect();
             let equally_spaced = std::array::from_fn(|i| i as f64 - 0.5 * (m as f64 - 1.0));
             let pair = std::array::from_fn(|i| {
                 if i == 0 {
@@ -494,7 +478,6 @@ mod tests {
                     let rounding = 1e-13 * (1.0 + bounds.growth_rate * t);
                     assert!(found <= bounds.envelope(t) + rounding, "{m} {t}");
                     assert!(found <= bounds.by_mean_square(free * factor) + rounding, "{m} {t}");
-                    assert!(found >= bounds.lower(free * factor) - rounding, "{m} {t}");
                 }
             }
         }

@@ -305,7 +305,7 @@ fn cipher(key: &[u8; 32], stream_id: u64) -> ChaCha20Legacy {
 
 /// The upper 52 of 64 random bits as an odd multiple of 2^-53.
 #[inline(always)]
-pub(super) fn uniform_open(bits: u64) -> f64 {
+fn uniform_open(bits: u64) -> f64 {
     const TWO_MINUS_53: f64 = 1.0 / 9_007_199_254_740_992.0;
     ((bits >> 11) | 1) as f64 * TWO_MINUS_53
 }

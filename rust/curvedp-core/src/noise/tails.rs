@@ -29,13 +29,6 @@ pub(super) fn uniform_relative(stream: &mut Stream) -> f64 {
     f64::from_bits((1023 - exponent) << 52 | mantissa as u64)
 }
 
-/// A uniform number with 53 significant bits, given `u`, the middle of the interval of length 2^-52 in which
-/// it lies.
-pub(super) fn refine(u: f64, stream: &mut Stream) -> f64 {
-    const HALF: f64 = f64::EPSILON / 2.0;
-    (u - HALF) + f64::EPSILON * uniform_relative(stream)
-}
-
 /// A standard exponential given that it is below [`EXPONENTIAL_HEAD`], by inversion.
 #[cold]
 pub(super) fn exponential_head(stream: &mut Stream) -> f64 {
@@ -93,17 +86,6 @@ mod tests {
         for p in [0.9, 0.5, 0.3, 1e-2, 1e-3] {
             assert_share(share(n, |_| uniform_relative(&mut stream) < p), p, n);
         }
-    }
-
-    #[test]
-    fn a_refined_number_stays_in_its_interval() {
-        let mut stream = Stream::from_key([5; 32], 1);
-        for _ in 0..1000 {
-            let u = stream.uniform_open();
-            assert!((refine(u, &mut stream) - u).abs() <= f64::EPSILON / 2.0);
-        }
-        let least = refine(2f64.powi(-53), &mut Stream::after_words(&[0, 0, 1 << 63, 0]));
-        assert_eq!(least, 2f64.powi(-52 - 129));
     }
 
     #[test]
