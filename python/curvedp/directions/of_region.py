@@ -1,4 +1,4 @@
-"""What mean directions and mean axes tell alike: of the region that they follow from."""
+"""Parts of mean directions and mean axes that are alike: what follows from their region."""
 
 from __future__ import annotations
 
