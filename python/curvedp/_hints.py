@@ -95,7 +95,8 @@ def hinting(function: F) -> F:
 def no_such_name(name: str, modules: tuple[str, ...]) -> AttributeError:
     """The refusal of a name that `curvedp` lacks: where it stands, or what it is called here."""
     text = f"module 'curvedp' has no attribute {name!r}"
-    if name.startswith("_") or find_spec(f"curvedp.{name}"):  # asked for by tools and by imports
+    if name.startswith("_") or not name.isidentifier() or find_spec(f"curvedp.{name}"):
+        # asked for by tools and by imports
         return AttributeError(text)
     if name in NAMES_ELSEWHERE:
         return AttributeError(f"{text}: here it is curvedp.{NAMES_ELSEWHERE[name]}")

@@ -84,7 +84,8 @@ def test_names_that_stand_elsewhere_are_led_there():
             getattr(cdp, name)
     with pytest.raises(AttributeError, match=r"no attribute 'nowhere'$"):
         cdp.nowhere  # noqa: B018
-    assert not hasattr(cdp, "__wrapped__")
+    for name in ("__wrapped__", "nowhere.at_all", ""):
+        assert not hasattr(cdp, name)
 
 
 def test_keywords_that_a_statistic_lacks_are_told_by_its_own_name():

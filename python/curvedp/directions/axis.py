@@ -4,7 +4,7 @@
                               -> E x x', its eigenvectors, the test of uniformity (post-processing)
 
 t holds the coordinates of x x' - I/p among symmetric matrices of trace 0, scaled to length 1, as
-doubled angles do in the plane; q = p (p + 1)/2 - 1. docs/measured/directions.md.
+doubled angles do in the plane; q = p (p + 1)/2 - 1. docs/proofs/directions.md.
 """
 
 from __future__ import annotations
@@ -16,13 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from curvedp._html import card
 from curvedp._validation import FloatArray
+from curvedp.directions.of_region import OfRegion
 from curvedp.directions.uniformity import p_value_of_uniformity, told_p_value
 from curvedp.manifolds import Projective, as_manifold
-from curvedp.privacy import Guarantee
-from curvedp.privacy.of_parts import report_of_parts
-from curvedp.privacy.wording import NOT_PRIVATE, unproved_text
 from curvedp.statistics.quantiles import hotelling_tail
 from curvedp.statistics.region import ConfidenceRegion
 
@@ -52,7 +49,7 @@ def axis_vectors(axes: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MeanAxis:
+class MeanAxis(OfRegion):
     """The mean axis of a population of axes in R^p, and how sure it is: from a released mean.
 
     M = E x x' is the orientation tensor. Its first eigenvector is the axis whose mean squared
@@ -239,15 +236,6 @@ class MeanAxis:
         return float(high.max())
 
     @property
-    def guarantee(self) -> Guarantee | None:
-        """Guarantee of everything here; None without privacy."""
-        return self.region.guarantee
-
-    def report(self) -> str:
-        """Plain text: axis and certainty, the `statement`, and the releases behind them."""
-        return report_of_parts(self.region, self._title, self._facts())
-
-    @property
     def _title(self) -> str:
         return f"mean axis on {self.manifold}"
 
@@ -264,11 +252,7 @@ class MeanAxis:
         if self.contains(self.axes[1]):
             note = "another axis may be preferred as much: axes round a girdle or all round, or "
             facts.append(("note", note + "too few records for this guarantee"))
-        facts.append(("guarantee", str(self.guarantee or NOT_PRIVATE)))
-        facts.append(("records", f"n = {self.region.n}"))
-        if self.region.coverage is not None:
-            facts.append(("coverage", str(self.region.coverage)))
-        return facts
+        return facts + self._facts_of_region()
 
     def _axis_text(self) -> str:
         text = np.array2string(self.mean_axis, precision=5)
@@ -279,10 +263,6 @@ class MeanAxis:
 
     def __repr__(self) -> str:
         return f"<MeanAxis: {self._axis_text()}, n={self.region.n}>"
-
-    def _repr_html_(self) -> str:
-        alarm = unproved_text(self.guarantee)
-        return card(self._title, self._facts(), alarm=alarm, parts=self.region.parts)
 
 
 def _complements(units: FloatArray) -> FloatArray:

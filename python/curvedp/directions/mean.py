@@ -14,8 +14,8 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from curvedp._html import card
 from curvedp._validation import FloatArray
+from curvedp.directions.of_region import OfRegion
 from curvedp.directions.reading import (
     RIM,
     Angles,
@@ -29,15 +29,12 @@ from curvedp.directions.reading import (
 )
 from curvedp.directions.uniformity import p_value_of_uniformity, told_p_value
 from curvedp.manifolds import Manifold, Projective, Sphere, Torus
-from curvedp.privacy import Guarantee
-from curvedp.privacy.of_parts import report_of_parts
-from curvedp.privacy.wording import NOT_PRIVATE, unproved_text
 from curvedp.statistics.quantiles import hotelling_quantile, hotelling_tail
 from curvedp.statistics.region import ConfidenceRegion
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MeanDirection:
+class MeanDirection(OfRegion):
     """The mean direction of a population, and how sure it is: from a released mean vector.
 
     r is the released mean of unit vectors x in R^p, Gamma its covariance, of sampling and noise,
@@ -204,7 +201,7 @@ class MeanDirection:
         The first where 0 lies in the region of that level, the second where {t v : t >= 0} is near
         enough to r (Fieller 1954). It holds the mean direction of the population with at least the
         probability `region.level` for large n, however near rho is to 0
-        (docs/measured/directions.md).
+        (docs/proofs/directions.md).
 
         Parameters
         ----------
@@ -306,15 +303,6 @@ class MeanDirection:
             raise ValueError(f"{name} is of angles and axes in the plane, not of {self.manifold}")
 
     @property
-    def guarantee(self) -> Guarantee | None:
-        """Guarantee of everything here; None without privacy."""
-        return self.region.guarantee
-
-    def report(self) -> str:
-        """Plain text: direction and certainty, the `statement`, and the releases behind them."""
-        return report_of_parts(self.region, self._title, self._facts())
-
-    @property
     def _title(self) -> str:
         return f"mean direction on {self.manifold}"
 
@@ -340,11 +328,7 @@ class MeanDirection:
                     "which axes tell apart, or too few records for this guarantee",
                 )
             )
-        facts.append(("guarantee", str(self.guarantee or NOT_PRIVATE)))
-        facts.append(("records", f"n = {self.region.n}"))
-        if self.region.coverage is not None:
-            facts.append(("coverage", str(self.region.coverage)))
-        return facts
+        return facts + self._facts_of_region()
 
     def _direction_text(self) -> str:
         found = self.mean_direction
@@ -358,10 +342,6 @@ class MeanDirection:
 
     def __repr__(self) -> str:
         return f"<MeanDirection: {self._direction_text()}, n={self.region.n}>"
-
-    def _repr_html_(self) -> str:
-        alarm = unproved_text(self.guarantee)
-        return card(self._title, self._facts(), alarm=alarm, parts=self.region.parts)
 
 
 def concentration_of(rho: float, p: int) -> float:
