@@ -14,6 +14,7 @@ from curvedp.errors import SiteError
 from curvedp.manifolds import as_manifold
 from curvedp.sites import Agreement, ServerMean, SiteMean, SitesMeanRelease, simulate
 from curvedp.sites.wire import Plan
+from curvedp.sums.derived import derived
 from curvedp.sums.messages import CELL_LENGTH, ROUND_UNIT, Request
 from curvedp.sums.records import RecordSums
 from curvedp.sums.steps import searched
@@ -167,7 +168,15 @@ def test_cells_are_asked_for_where_they_were_agreed_on() -> None:
 def test_sums_in_blocks_are_the_whole_ones(
     of: Any, named: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Few rows are held at once, also of one unit that has more."""
     records = normal("spd:2", 301)
+    rows: list[int] = []
+
+    def noted(manifold: Any, part: np.ndarray, request: Request) -> np.ndarray:
+        rows.append(len(part))
+        return derived(manifold, part, request)
+
+    monkeypatch.setattr("curvedp.sums.records.derived", noted)
     ends = np.array([0, 1, 1, 5, 90, 91, 200, 301]) if named else None
     base = records[: 3 if of == "cells" else 1].reshape(-1)
     request = Request("round", 1.0, base, 0.5, of)
@@ -175,7 +184,11 @@ def test_sums_in_blocks_are_the_whole_ones(
     for numbers in (2**22, 1, 70, 900):
         monkeypatch.setattr("curvedp.sums.derived._NUMBERS", numbers)
         sums = RecordSums(as_manifold("spd:2"), records, ends)
+        rows.clear()
         found.append(sums.answer(request).tobytes())
+        size = sums.asked(request).dim
+        assert sum(rows) == 301
+        assert max(rows) <= max(numbers // size, 1)
     assert len(set(found)) == 1
 
 

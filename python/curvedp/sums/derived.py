@@ -42,21 +42,25 @@ def derived(manifold: Manifold, records: FloatArray, request: Request) -> FloatA
 
 
 def blocks(
-    count: int, size: int, ends: NDArray[np.int64] | None
+    rows: slice, size: int, ends: NDArray[np.int64] | None
 ) -> Iterator[tuple[slice, NDArray[np.int64] | None]]:
     """Rows, and ends of whole units, of which few enough are held at once.
 
+    One unit of more stands alone: its records are blocks without units.
+
     Parameters
     ----------
-    count, size : int
-        Number of records, and of the numbers of a point of each.
+    rows : slice
+        All rows, from its start to its stop.
+    size : int
+        Number of the numbers of a point of each.
     ends : ndarray or None
         Unit j has the rows ``ends[j]:ends[j + 1]``.
     """
     most = max(_NUMBERS // size, 1)
     if ends is None:
-        for start in range(0, count, most):
-            yield slice(start, start + most), None
+        for start in range(rows.start, rows.stop, most):
+            yield slice(start, min(start + most, rows.stop)), None
         return
     first = 0
     while first < len(ends) - 1:

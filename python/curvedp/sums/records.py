@@ -114,10 +114,23 @@ class RecordSums:
 
     def _about(self, request: Request) -> NDArray[np.int64]:
         """The sum of messages of derived points."""
+        size = self.asked(request).dim
+        total = np.zeros(size + 1, dtype=np.int64)
+        for rows, ends in blocks(slice(0, len(self._rows)), size, self._ends):
+            if ends is None or len(ends) > 2:
+                total += self._about_rows(request, rows, ends)
+                continue
+            own = np.zeros_like(total)  # a unit alone, however many records it has
+            for part, _ in blocks(rows, size, None):
+                own += self._about_rows(request, part, None)
+            total += np.sign(own) * (np.abs(own) // max(int(ends[1]), 1))  # towards zero
+        return total
+
+    def _about_rows(
+        self, request: Request, rows: slice, ends: NDArray[np.int64] | None
+    ) -> NDArray[np.int64]:
         flat, manifold = self.asked(request), self.geometry.manifold
         length = CELL_LENGTH if request.of == "cells" else squares_radius(request.radius)
-        total, origin = np.zeros(flat.dim + 1, dtype=np.int64), np.zeros(flat.dim)
-        for rows, ends in blocks(len(self._rows), flat.dim, self._ends):
-            points = derived(manifold, self._rows[rows], request)
-            total += _core.MessageSums(flat.manifold.kernels, points, ends).round(origin, length)
-        return total
+        points = derived(manifold, self._rows[rows], request)
+        sums = _core.MessageSums(flat.manifold.kernels, points, ends)
+        return sums.round(np.zeros(flat.dim), length)
