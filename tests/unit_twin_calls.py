@@ -694,8 +694,8 @@ add(
     "products",
     _products,
     "manifolds.product.Product.split",
-    "domain.ProductBall.contains",
-    "domain.ProductBall.project",
+    "product_ball.ProductBall.contains",
+    "product_ball.ProductBall.project",
 )
 
 

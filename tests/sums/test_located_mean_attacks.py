@@ -391,7 +391,7 @@ def test_a_ledger_that_breaks_while_it_is_searched_does_not_cost_the_release(
 # ------------------------------------------------------------------ what newcomers read
 
 
-@pytest.mark.parametrize("given", ["sphere:2", None, cdp.Sphere])
+@pytest.mark.parametrize("given", [2, None, cdp.Sphere])
 def test_what_is_no_ball_is_told_that_a_manifold_would_do(given: Any) -> None:
     with pytest.raises(TypeError, match="for a mean without a ball a Manifold, such as"):
         cdp.frechet_mean(_north(300), given, cdp.GDP(1.0))
