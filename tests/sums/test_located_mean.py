@@ -385,13 +385,13 @@ def test_what_is_left_of_the_way_is_told_where_all_records_are_one(
     assert np.mean(larger) < 0.56
 
 
-@pytest.mark.parametrize("part", [0.5, pytest.param(1.5, id="control")])
+@pytest.mark.parametrize("part", [0.5, pytest.param(2.5, id="control")])
 def test_wide_hyperbolic_records_have_a_printed_error_near_the_true_one(
     part: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not several times more: the last step's Hessian is hardly that of records all along it."""
     monkeypatch.setattr("curvedp.sums.search._MISJUDGED", part)
-    space, n, count = as_manifold("hyperboloid:3"), 500, 60
+    space, n, count = as_manifold("hyperboloid:3"), 500, 200
     coords = np.random.default_rng(6).standard_normal((n, 3)) * 3.0 / np.sqrt(3.0)
     records = space.exp(space.coords_to_tangent(coords, space.origin), space.origin)
     exact = cdp.nonprivate.frechet_mean(records, space).value
@@ -401,4 +401,4 @@ def test_wide_hyperbolic_records_have_a_printed_error_near_the_true_one(
     assert len(found) > 0.8 * count
     errors = space.dist(np.array([own.value for own in found]), exact)
     ratio = np.mean(errors) / np.median([own.expected_error for own in found])
-    assert (0.33 < float(ratio) < 1.0) is (part == 0.5)
+    assert (0.31 < float(ratio) < 1.0) is (part == 0.5)  # .52, of the control .19; sd .03, .01

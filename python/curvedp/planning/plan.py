@@ -59,7 +59,7 @@ class Plan:
         return "\n".join([*rows, *textwrap.wrap(self.meaning, 88), ""])
 
     def _facts(self) -> list[tuple[str, str]]:
-        power = power_of(self.statistic)
+        power = power_of_error(self.statistic)
         told = told_in(self.unit)
         between = "" if self.low == self.high else f"{told(self.low, 4, power)} to "
         share = ""
@@ -79,6 +79,6 @@ class Plan:
         return card(f"Plan of {self.statistic}", self._facts(), notes=[self.meaning])
 
 
-def power_of(statistic: str) -> int:
-    """Of a length, in which the error is."""
+def power_of_error(statistic: str) -> int:
+    """The power of a length that the error of a function's result is."""
     return 2 if statistic == "frechet_variance" else 1

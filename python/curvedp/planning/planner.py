@@ -16,7 +16,7 @@ from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.planning.counted import counted_records
 from curvedp.planning.dispersion import confidence_region, frechet_variance
 from curvedp.planning.means import adaptive_mean, conformal_mean, frechet_mean, located_mean
-from curvedp.planning.plan import Plan, power_of
+from curvedp.planning.plan import Plan, power_of_error
 from curvedp.planning.regression import geodesic_regression
 from curvedp.planning.request import Request
 from curvedp.privacy import Guarantee
@@ -147,7 +147,7 @@ def plan(
     if n is not None:
         return replace(planner(request, as_count(n, "n", least=least)), unit=unit)
     assert error is not None
-    power = power_of(statistic)
+    power = power_of_error(statistic)
     wished = as_positive(error, "error") * one**power
 
     def enough(count: int) -> bool:

@@ -37,7 +37,7 @@ _LEAST = 3.0
 def clusters_about(search: Search, found: Found, budget: Filter, count: int) -> Asking[Found]:
     """Requests for cells, and what was found with centres, if no sum of the cover was void.
 
-    About a mean so far out that doubles hold no ball there nothing is asked for.
+    Where the clip level about the mean reaches farther than doubles hold a ball nothing is asked.
 
     Parameters
     ----------
@@ -51,11 +51,11 @@ def clusters_about(search: Search, found: Found, budget: Filter, count: int) -> 
     """
     space, rest = search.geometry.manifold, budget.rest
     assert found.value is not None
-    center = found.value.reshape(space.point_shape)
-    radius = min(found.radius, 0.9 * space._largest_radius(center))
-    if not (radius > 0.0 and space.kernels.carries(np.ascontiguousarray(found.value))):
+    radius = min(found.radius, 0.9 * space.max_ball_radius)
+    try:
+        ball = Ball(space, found.value.reshape(space.point_shape), radius)
+    except ValueError:  # too far out for doubles
         return found
-    ball = Ball(space, center, radius)
     share = budget.take(rest * math.sqrt(_FIRST))
     deviation = search.bound("round", search.geometry) / ROUND_UNIT * CELL_LENGTH / share
     full = _FULL * deviation * search.widening * math.sqrt(space.dim)
