@@ -147,7 +147,8 @@ def test_every_proof_page_is_used():
     texts = "".join(space.__doc__ or "" for space in SPACES)
     spaces = {"correlation", "products", *re.findall(r"docs/proofs/(\S+?)\.md", texts)}
     shared = {"certified-logarithms", "conversions", "count-resize", "coverage", "exact-draws"}
-    shared |= spaces
+    post_processing = {"directions"}
+    shared |= spaces | post_processing
     assert pages - {"index"} == {page for row in ROWS for page in row.proofs} | shared
 
 

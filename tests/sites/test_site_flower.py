@@ -18,8 +18,9 @@ import numpy as np
 import pytest
 
 import curvedp as cdp
+from curvedp.errors import SiteError
 from curvedp.sites import SitesMeanRelease
-from curvedp.sites.flower import client_app, server_app
+from curvedp.sites.flower import _keys_by_name, client_app, server_app
 from site_cases import study
 
 EXAMPLE = Path(__file__).parents[2] / "docs/examples/flower"
@@ -44,12 +45,26 @@ def test_without_flower_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> N
             start()
 
 
+def test_a_study_with_masks_begins_with_one_key_of_each_site() -> None:
+    own = study(2, 0, masks=True)
+    first, second = own.roster
+    whole = [(second, b"2"), (first, b"1")]
+    assert _keys_by_name(own, whole) == {first: b"1", second: b"2"}
+    for told, message in (
+        (whole[:1], f"from {first}, and masks need all: start"),
+        ([*whole, (first, b"3")], "two nodes say one name"),
+        ([*whole, ("Zo", b"3")], "not on the roster"),
+    ):
+        with pytest.raises(SiteError, match=message):
+            _keys_by_name(own, told)
+
+
 _SIMULATED = """
 import functools, sys, numpy as np, curvedp as cdp
 from pathlib import Path
 from flwr.simulation import run_simulation
 from curvedp.sites import Agreement, SiteMean
-from curvedp.sites.flower import client_app, server_app
+from curvedp.sites.flower import _keys_by_name, client_app, server_app
 
 folder, masks = Path(sys.argv[1]), sys.argv[2] == "True"
 whole = cdp.GDP(1.0, neighbours="add-remove")

@@ -142,11 +142,7 @@ def server_app(
             time.sleep(0.1)
         keys = None
         if agreement.masks and not ServerMean.is_begun(agreement, state):
-            told = asked(b"", "query.key")
-            keys = dict(told)
-            missing = sorted(set(agreement.roster) - set(keys))
-            if missing or len(keys) != len(told):
-                raise SiteError(f"no key of {missing}, or two of one name: nothing was asked")
+            keys = _keys_by_name(agreement, asked(b"", "query.key"))
         server = ServerMean(agreement, keys=keys, state=state)
         while server.release is None:
             server.feed([answer for _, answer in asked(server.plan(), "query")])
@@ -156,3 +152,19 @@ def server_app(
         done(server.release)
 
     return app
+
+
+def _keys_by_name(agreement: Agreement, told: list[tuple[str, bytes]]) -> dict[str, bytes]:
+    """One key of each site, or an error before anything is asked."""
+    keys = dict(told)
+    if missing := sorted(set(agreement.roster) - set(keys)):
+        raise SiteError(
+            f"no key came from {', '.join(missing)}, and masks need all: start these nodes, then "
+            "the study again; nothing was asked or paid"
+        )
+    if len(keys) != len(told) or len(keys) != len(agreement.roster):
+        raise SiteError(
+            "two nodes say one name, or one that is not on the roster: give each node its site's; "
+            "nothing was asked or paid"
+        )
+    return keys
