@@ -13,8 +13,11 @@ import curvedp as cdp
 from curvedp.errors import SiteError
 from curvedp.manifolds import as_manifold
 from curvedp.sites import Agreement, ServerMean, SiteMean, SitesMeanRelease, simulate
+from curvedp.sites.clusters import clusters_about
 from curvedp.sites.wire import Plan
 from curvedp.sums.derived import derived
+from curvedp.sums.filter import Filter
+from curvedp.sums.found import Found
 from curvedp.sums.messages import CELL_LENGTH, ROUND_UNIT, Request
 from curvedp.sums.records import RecordSums
 from curvedp.sums.steps import searched
@@ -202,3 +205,25 @@ def test_clusters_of_records_that_have_none_are_centres_about_the_mean(space: st
     assert release.variance is not None
     assert release.variance == pytest.approx(0.01 * own.manifold.dim, rel=0.2)
     assert own.manifold.dist(release.value, release.centers).max() < 0.5
+
+
+@pytest.mark.parametrize(
+    ("space", "far", "radius"),
+    [("hyperboloid:2", 17.0, 1.0), ("correlation:2", 17.0, 1.0), ("correlation:2", 0.0, 30.0)],
+)
+def test_a_mean_at_the_end_of_doubles_is_kept_without_clusters(
+    space: str, far: float, radius: float
+) -> None:
+    """All sites have paid by then: what was found may not be lost."""
+    own = study(2, 0, space, clusters=2)
+    manifold, origin = own.manifold, own.manifold.origin
+    coords = np.r_[far, np.zeros(manifold.dim - 1)]
+    value = manifold.exp(manifold.coords_to_tangent(coords, origin), origin)
+    found = Found(value.reshape(-1), None, 0.0, 1000.0, 1.0, radius=radius)
+    search, budget = own.search(), Filter(1.0)
+    search.note(1000.0, 1.0)
+    asked = clusters_about(search, found, budget, 2)
+    with pytest.raises(StopIteration) as end:
+        next(asked)
+    assert end.value.value is found
+    assert budget.spent == 0.0

@@ -86,7 +86,8 @@ class Agreement:
         variance about it, of distances up to the clip level. A round that is void leaves none.
     clusters : int
         0, or the number of centres of clusters about the mean, from 2 to 20, which take four more
-        rounds and the part `clustering` of mu^2.
+        rounds and the part `clustering` of mu^2: none where the clip level about the mean reaches
+        farther than doubles hold a ball; that part is not spent then.
     clustering : float
         From .1 to .8.
     study : str

@@ -37,6 +37,8 @@ _LEAST = 3.0
 def clusters_about(search: Search, found: Found, budget: Filter, count: int) -> Asking[Found]:
     """Requests for cells, and what was found with centres, if no sum of the cover was void.
 
+    Where the clip level about the mean reaches farther than doubles hold a ball nothing is asked.
+
     Parameters
     ----------
     search : Search
@@ -50,7 +52,10 @@ def clusters_about(search: Search, found: Found, budget: Filter, count: int) -> 
     space, rest = search.geometry.manifold, budget.rest
     assert found.value is not None
     radius = min(found.radius, 0.9 * space.max_ball_radius)
-    ball = Ball(space, found.value.reshape(space.point_shape), radius)
+    try:
+        ball = Ball(space, found.value.reshape(space.point_shape), radius)
+    except ValueError:  # too far out for doubles
+        return found
     share = budget.take(rest * math.sqrt(_FIRST))
     deviation = search.bound("round", search.geometry) / ROUND_UNIT * CELL_LENGTH / share
     full = _FULL * deviation * search.widening * math.sqrt(space.dim)
