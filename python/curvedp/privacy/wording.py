@@ -22,7 +22,7 @@ _LIMITS_OF_ERROR = {
     ),
     "Fréchet mean without a ball": (
         "from noise, clipping and what the last step leaves; an estimate and no bound: records "
-        "that lie apart and are too few to be counted may add more"
+        "far apart that counts do not tell from noise may add many times as much"
     ),
     "quantile": ("the noise scale counts ranks; the release is usually off by a few times as many"),
 }

@@ -111,6 +111,11 @@ class LocatedMeanRelease(Release):
     rounds: int
 
     @property
+    def most_beyond(self) -> float:
+        """Most of the share of records beyond the clip level: two deviations above the counted."""
+        return min(max(1.0 - self.within, 0.0) + 2.0 * self.within_error, 1.0)
+
+    @property
     def ball(self) -> Ball | None:
         """A ball about the mean with .95 of the records, to give to other statistics as public.
 
@@ -139,6 +144,12 @@ class LocatedMeanRelease(Release):
                 "clip level",
                 f"{self.clip_level:.4g}; {percent(self.within)} of the records within (standard "
                 f"deviation {100.0 * self.within_error:.2g} %)",
+            ),
+            (
+                "beyond it",
+                f"up to {percent(self.most_beyond)} of the records (two standard deviations); "
+                "counts show how far as long as they stand out from noise: a share s at a "
+                "distance d that they do not show adds about s (d - clip level) to the error",
             ),
             (
                 "of the error",
