@@ -137,9 +137,13 @@ def test_groups_are_counted_in_one_warning():
 
 
 def test_no_budget_is_too_small_for_a_doubt():
-    data = classes_at([-1.0, 1.0], n=2)
-    model, texts = warned(TangentLogisticRegression(BALL, cdp.GDP(1e-90)), data)
-    assert len(texts) == len(model.release_.doubts) == 1
+    """Noise alone is taken for something in .11 of releases, so in all of 12 in 4e-12."""
+    data, doubted = classes_at([-1.0, 1.0], n=2), 0
+    for _ in range(12):
+        model, texts = warned(TangentLogisticRegression(BALL, cdp.GDP(1e-90)), data)
+        assert len(texts) == len(model.release_.doubts) <= 1
+        doubted += len(texts)
+    assert doubted > 0
 
 
 # ------------------------------------------------------------------ gestures
