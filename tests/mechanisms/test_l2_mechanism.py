@@ -8,7 +8,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import curvedp as cdp
@@ -102,7 +102,10 @@ def test_in_one_dimension_it_is_the_laplace_mechanism():
 @settings(max_examples=25, deadline=None)
 @given(st.floats(0.0, 8.0), st.floats(1e-3, 3.0), st.integers(1, 200), st.floats(1.001, 1.5))
 def test_the_curve_falls_with_epsilon_and_grows_with_the_shift(epsilon, more, dim, factor):
+    """But where epsilon is so close to the shift that the curve of every mechanism is taken."""
     shift = epsilon + more
+    pairs = ((epsilon, shift), (epsilon, shift * factor), (epsilon + 0.1 * more, shift))
+    assume(all(b - a > 1.001 * l2_noise._least_gap(dim, b) for a, b in pairs))
     own, room = l2_delta(epsilon, shift, dim), 1 + 1e-4
     cancelled = 2e-5 * l2_noise._mass_at_origin(epsilon, shift, dim) if dim > 1 else 0.0
     assert 0.0 < own < 1.0
