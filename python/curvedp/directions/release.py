@@ -14,11 +14,7 @@ from curvedp._hints import hinting
 from curvedp._validation import FloatArray
 from curvedp.directions.axis import MeanAxis, axis_vectors
 from curvedp.directions.mean import MeanDirection
-from curvedp.directions.reading import (
-    Angles,
-    read_directions,
-    space_of,
-)
+from curvedp.directions.reading import Angles, read_directions, space_of
 from curvedp.domain import Ball
 from curvedp.manifolds import Euclidean, Manifold, Projective, as_manifold
 from curvedp.privacy import Guarantee, PureDP
@@ -108,10 +104,6 @@ def mean_direction(
     (True, True)
     """
     space = space_of(manifold)
-    if call.get("timing", "prompt") != "prompt":
-        raise ValueError(
-            "mean_direction reads its records outside of a steady time: leave out timing"
-        )
     _check(guarantee, "mean_direction", call)
     vectors = read_directions(space, records, angle_units, _least(guarantee))
     regions = _regions(vectors, guarantee, groups, level, call)
