@@ -9,6 +9,9 @@ import numpy as np
 import curvedp as cdp
 from curvedp.manifolds import as_manifold
 from curvedp.sites import Agreement, ServerMean, SiteMean, SitesMeanRelease
+from curvedp.sums.found import Found
+from curvedp.sums.records import RecordSums
+from curvedp.sums.steps import searched
 
 #: Neighbours by adding or removing a record, at mu.
 PROTECTED = cdp.GDP(2.0, neighbours="add-remove")
@@ -48,3 +51,14 @@ def finished(server: ServerMean, sites: list[SiteMean]) -> SitesMeanRelease:
     while isinstance(step, bytes):
         step = server.feed([site.answer(step) for site in sites])
     return step
+
+
+def found_centrally(agreement: Agreement, records: np.ndarray, site: SiteMean) -> Found:
+    """What the central engine finds in the records with the randomness of a site."""
+    sums, search = RecordSums(agreement.manifold, records, None), agreement.search()
+    return searched(
+        search,
+        lambda request, number: sums.noisy(
+            request, search.noise, site._stream(number), agreement.replaces, 1
+        ),
+    )

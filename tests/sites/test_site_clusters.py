@@ -20,8 +20,7 @@ from curvedp.sums.filter import Filter
 from curvedp.sums.found import Found
 from curvedp.sums.messages import CELL_LENGTH, ROUND_UNIT, Request
 from curvedp.sums.records import RecordSums
-from curvedp.sums.steps import searched
-from site_cases import PROTECTED, finished, names, normal, study
+from site_cases import PROTECTED, finished, found_centrally, names, normal, study
 
 SIZES = (800, 500, 700)
 
@@ -87,13 +86,7 @@ def test_one_site_has_the_bits_of_the_central_engine(replaces: bool) -> None:
     own = study(1, 0, "spd:2", guarantee=guarantee, n=n, variance=0.1, clusters=2)
     site = SiteMean(records, own, "site 0", seed=5)
     release = finished(ServerMean(own), [site])
-    sums, search = RecordSums(own.manifold, records, None), own.search()
-    found = searched(
-        search,
-        lambda request, number: sums.noisy(
-            request, search.noise, site._stream(number), replaces, 1
-        ),
-    )
+    found = found_centrally(own, records, site)
     assert release.centers is not None
     assert found.centers is not None
     assert np.array_equal(release.centers.reshape(2, -1), found.centers)

@@ -19,8 +19,7 @@ from curvedp.sites.wire import Answer, Plan
 from curvedp.sums.messages import Request, start_of, weights_of
 from curvedp.sums.noise import GaussianNoise, noise_scale
 from curvedp.sums.records import RecordSums
-from curvedp.sums.steps import searched
-from site_cases import PROTECTED, finished, normal, sites_of, study
+from site_cases import PROTECTED, finished, found_centrally, normal, sites_of, study
 
 SPACES = ["sphere:2", "rotations:3", "spd:3", "hyperboloid:2", "kendall:6", "euclidean:3", "hpd:2"]
 
@@ -75,13 +74,7 @@ def test_the_server_with_one_site_is_the_central_engine(space: str, replaces: bo
     own = study(1, 0, space, n=400, guarantee=cdp.GDP(2.0)) if replaces else study(1, 0, space)
     site = SiteMean(records, own, "site 0", seed=5)
     release = finished(ServerMean(own), [site])
-    sums, search = RecordSums(own.manifold, records, None), own.search()
-    found = searched(
-        search,
-        lambda request, number: sums.noisy(
-            request, search.noise, site._stream(number), replaces, 1
-        ),
-    )
+    found = found_centrally(own, records, site)
     assert release.found
     assert np.array_equal(release.value.reshape(-1), found.value)
     assert (release.spent, release.expected_error) == (found.spent, found.expected_error)

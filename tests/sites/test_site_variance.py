@@ -15,8 +15,7 @@ from curvedp.sites import Agreement, ServerMean, SiteMean, SitesMeanRelease, sim
 from curvedp.sites.wire import Plan
 from curvedp.sums.messages import ROUND_UNIT, Request, squares_radius
 from curvedp.sums.records import RecordSums
-from curvedp.sums.steps import searched
-from site_cases import PROTECTED, finished, names, normal, study
+from site_cases import PROTECTED, finished, found_centrally, names, normal, study
 
 
 def _parts(records: np.ndarray, agreement: Agreement) -> list[np.ndarray]:
@@ -62,13 +61,7 @@ def test_one_site_has_the_bits_of_the_central_engine(replaces: bool) -> None:
     own = study(1, 0, "spd:2", guarantee=guarantee, n=400 if replaces else None, variance=0.1)
     site = SiteMean(records, own, "site 0", seed=5)
     release = finished(ServerMean(own), [site])
-    sums, search = RecordSums(own.manifold, records, None), own.search()
-    found = searched(
-        search,
-        lambda request, number: sums.noisy(
-            request, search.noise, site._stream(number), replaces, 1
-        ),
-    )
+    found = found_centrally(own, records, site)
     assert (release.variance, release.variance_error) == (found.variance, found.variance_error)
     assert np.array_equal(release.value.reshape(-1), found.value)
 
