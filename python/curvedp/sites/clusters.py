@@ -56,12 +56,15 @@ def clusters_about(search: Search, found: Found, budget: Filter, count: int) -> 
         ball = Ball(space, found.value.reshape(space.point_shape), radius)
     except ValueError:  # too far out for doubles
         return found
-    share = budget.take(rest * math.sqrt(_FIRST))
+    share = rest * math.sqrt(_FIRST)
     deviation = search.bound("round", search.geometry) / ROUND_UNIT * CELL_LENGTH / share
     full = _FULL * deviation * search.widening * math.sqrt(space.dim)
     most = min(_MOST, _NUMBERS // space.point_size)
     size = max(2 * count, int(min(most, max(search.number, 0.0) / full)))
     points = _left(ball, cover(ball, size, _COVER * radius))
+    if not np.isfinite(points).all():
+        return found
+    share = budget.take(share)
     first = yield from _cells(search, points, radius, share)
     if first is None:
         return found
@@ -70,6 +73,8 @@ def clusters_about(search: Search, found: Found, budget: Filter, count: int) -> 
     centers = seeds(ball, ball.enter(_shaped(ball, moved)), np.ones(size), still, count)
     sizes, each = np.full(count, np.nan), rest * math.sqrt((1.0 - _FIRST) / _ROUNDS)
     points = _left(ball, centers)
+    if not np.isfinite(points).all():
+        return found
     for number in range(_ROUNDS):
         length = float(clip_lengths(ball, ball.enter(_shaped(ball, points))).max())
         share = budget.take(budget.rest if number == _ROUNDS - 1 else each)
@@ -97,11 +102,12 @@ def _cells(search: Search, points: FloatArray, length: float, share: float) -> A
 
 
 def _moved(ball: Ball, points: FloatArray, coords: FloatArray) -> FloatArray:
-    """exp_p(v) of each point, projected on the ball."""
+    """exp_p(v) of each point, projected on the ball; the point where doubles do not hold that."""
     ends = np.empty_like(points)
     ball.manifold.kernels.exp_coords(np.ascontiguousarray(coords), points, ends)
     inside = ball.enter(_shaped(ball, np.asarray(ball.manifold.project(_shaped(ball, ends)))))
-    return _left(ball, inside)
+    moved = _left(ball, inside)
+    return np.where(np.isfinite(moved).all(axis=1, keepdims=True), moved, points)
 
 
 def _shaped(ball: Ball, rows: FloatArray) -> FloatArray:
