@@ -176,13 +176,13 @@ def test_of_many_that_race_for_a_round_one_answers_and_one_pays(kept: Kept, shar
         assert _raced([partial(site.answer, plan) for site in sites]) == 1
         assert len(kept.ledger.entries) == 1
         if not shared:
-            [won] = [own for own in states if _has(kept.folder / own, plan)]
+            won = next(own for own in states if _has(kept.folder / own, plan))
             kept.copy(won, "state")
         kept.server.feed([each.answer(plan) for each in kept.others])
 
 
 def _has(state: Path, plan: bytes) -> bool:
-    """True if a site with this state goes on, and so if the ledger has its last round."""
+    """True if a site with this state goes on, as the ledger has the same rounds."""
     known = Book(state).run(Plan.from_bytes(plan).run)
     [noted] = cdp.Ledger.open(state.parent / "ledger").searches.values()
     return known is not None and known.rounds == noted.steps
