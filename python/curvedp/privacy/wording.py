@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from curvedp.privacy.base import Guarantee
 from curvedp.privacy.coverage import Coverage, GroupCoverage
@@ -40,6 +41,18 @@ LOCAL = "query among"
 
 #: Stands for the guarantee of what was computed without privacy.
 NOT_PRIVATE = "NONE: computed without privacy"
+
+
+def alarm_of(guarantee: Guarantee | None, warnings: Sequence[str]) -> str:
+    """The text that notebooks show before all else: a missing proof, warnings of the coverage.
+
+    Parameters
+    ----------
+    guarantee : Guarantee or None
+    warnings : sequence of str
+    """
+    texts = (unproved_text(guarantee), *(f"WARNING: {text}" for text in warnings))
+    return ". ".join(filter(None, texts))
 
 
 def power_of(statistic: str) -> int:

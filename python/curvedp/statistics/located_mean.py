@@ -186,7 +186,7 @@ class LocatedMeanRelease(Release):
                 f"noise {self.noise:.3g}, clipping at most about {self.cut:.3g} as far as counts "
                 f"show, left of the way {self.left:.2g}; spread of the records {self.spread:.3g}",
             ),
-            ("sums", f"{self.blocks} blocks, {self.rounds} rounds; {self._budget()}"),
+            ("sums", f"blocks {self.blocks}, rounds {self.rounds}; {self._budget()}"),
         ]
 
     def _budget(self) -> str:
