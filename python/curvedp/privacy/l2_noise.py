@@ -157,9 +157,11 @@ def l2_epsilon(epsilon: float, delta: float, dim: int) -> float:
     [1.002, 1.206, 2.424]
     """
     low = largest_pure_epsilon(epsilon, delta)
-    if delta <= _LEAST_DELTA:
+    # below the least gap it is the curve of every mechanism, which exceeds delta from `low` on
+    start = low if dim == 1 else max(low, epsilon + 1.01 * _least_gap(dim, low))
+    if delta <= _LEAST_DELTA or l2_delta(epsilon, start, dim) > delta:
         return low
-    high = max(2 * low, epsilon + 1.1 * _least_gap(dim, 2 * low))
+    low, high = start, 2 * start
     while l2_delta(epsilon, high, dim) <= delta:
         low, high = high, 2 * high
     share = 0.5  # of the bracket: halves and chords of log delta in turn
