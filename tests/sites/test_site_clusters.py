@@ -248,7 +248,10 @@ def test_clusters_of_records_that_have_none_are_centres_about_the_mean(space: st
 
 @pytest.mark.parametrize(
     ("space", "far", "radius"),
-    [("hyperboloid:2", 17.0, 1.0), ("correlation:2", 17.0, 1.0), ("correlation:2", 0.0, 30.0)],
+    [
+        *[("hyperboloid:2", 17.0, 1.0), ("correlation:2", 17.0, 1.0), ("correlation:2", 0.0, 30.0)],
+        ("spd:3", 709.0, 5.0),  # the mean is finite, points of the cover about it are not
+    ],
 )
 def test_a_mean_at_the_end_of_doubles_is_kept_without_clusters(
     space: str, far: float, radius: float

@@ -22,7 +22,7 @@ from curvedp.statistics.cells import Cells, cover, seeds, shrunk
 from curvedp.statistics.kmeans import clip_lengths
 from curvedp.sums.filter import Filter
 from curvedp.sums.found import Found
-from curvedp.sums.messages import CELL_LENGTH, ROUND_UNIT, Request, space_of
+from curvedp.sums.messages import CELL_LENGTH, ROUND_UNIT, SQUARED, Request, space_of
 from curvedp.sums.search import Asking, Search, asked
 
 #: Part of the budget of the first centres, in mu^2, and how many rounds follow.
@@ -65,6 +65,8 @@ def clusters_about(search: Search, found: Found, budget: Filter, count: int) -> 
     most = min(_MOST, _NUMBERS // (space.point_size + 1))
     size = max(2 * count, int(min(most, max(search.number, 0.0) / full)))
     points = _left(ball, cover(ball, size, _COVER * radius))
+    if not np.isfinite(points).all():
+        return found
     lengths = np.full(len(points), radius)
     first = yield from _cells(search, points, lengths, budget, share)
     if first is None:
@@ -74,8 +76,10 @@ def clusters_about(search: Search, found: Found, budget: Filter, count: int) -> 
     centers = seeds(ball, ball.enter(_shaped(ball, moved)), np.ones(size), still, count)
     sizes = np.full(count, np.nan)
     points = _left(ball, centers)
+    if not np.isfinite(points).all():
+        return found
     for number in range(_ROUNDS):
-        lengths = clip_lengths(ball, ball.enter(_shaped(ball, points)))
+        lengths = clip_lengths(ball, ball.enter(_shaped(ball, points))).clip(*SQUARED)
         share = last_of(search, budget)
         if number < _ROUNDS - 1:
             share = budget.rest / math.sqrt(_ROUNDS - number)
@@ -106,11 +110,12 @@ def _cells(
 
 
 def _moved(ball: Ball, points: FloatArray, coords: FloatArray) -> FloatArray:
-    """exp_p(v) of each point, projected on the ball."""
+    """exp_p(v) of each point, projected on the ball; the point where doubles do not hold that."""
     ends = np.empty_like(points)
     ball.manifold.kernels.exp_coords(np.ascontiguousarray(coords), points, ends)
     inside = ball.enter(_shaped(ball, np.asarray(ball.manifold.project(_shaped(ball, ends)))))
-    return _left(ball, inside)
+    moved = _left(ball, inside)
+    return np.where(np.isfinite(moved).all(axis=1, keepdims=True), moved, points)
 
 
 def _shaped(ball: Ball, rows: FloatArray) -> FloatArray:
