@@ -75,7 +75,8 @@ class Disclosure:
         found = [f"{name}: {guarantee}" for name, guarantee in self.parts]
         if self.count is None:
             return found
-        found = found or [f"{self.statistic}: the rest"]
+        whole = self.each or self.guarantee
+        found = found or [f"{self.statistic}: what the count leaves of {whole}"]
         return [*found, f"count of the records inside the ball: {self.count}"]
 
     @property

@@ -10,6 +10,7 @@ from typing import Any
 
 import curvedp
 from curvedp.privacy.base import Guarantee
+from curvedp.privacy.guarantees import GDP
 from curvedp.privacy.ledger import Ledger
 from curvedp.privacy.store import LedgerEntry
 
@@ -71,9 +72,10 @@ class Payment:
     def __str__(self) -> str:
         place = f"the ledger {self.ledger}" if self.ledger else "a ledger in memory"
         left = "nothing" if self.remaining is None else self.remaining.as_rest()
+        squares = " (squares of mu add up)" if isinstance(self.budget, GDP) else ""
         return (
             f"entry {self.number} of {place} charged {self.guarantee}: {self.spent} of "
-            f"{self.budget} is spent, {left} is left"
+            f"{self.budget} is spent, {left} is left{squares}"
         )
 
     def to_dict(self) -> dict[str, Any]:
