@@ -15,12 +15,12 @@ import pytest
 import curvedp as cdp
 from curvedp import sensitivity
 from curvedp.conformal import ConformalLaplace, fibonacci_mesh
+from curvedp.domain import BOUNDARY_SLACK
 from curvedp.mail.noise import EmbeddingNoise
 from curvedp.mechanisms import RankExponential, bounded_range_epsilon, outward_scale
 from curvedp.privacy import Release
 from curvedp.regression.adaptive_design import AdaptiveDesign
 from curvedp.regression.k_norm import KNormGradient
-from curvedp.domain import BOUNDARY_SLACK
 from curvedp.sensitivity import laplacian_bounds
 
 PAIRS = 2000
