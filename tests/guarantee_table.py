@@ -1,8 +1,8 @@
 """Everything that curvedp releases: statistic by manifold by mechanism, its proof and its audit.
 
 The one source of the tables in README.md and docs/guarantees.md; the tests of `privacy` run every
-cell and fail if a release has no row. ``python tests/guarantee_table.py`` writes the tables, and the
-public names as type checkers see them.
+cell and fail if a release has no row. ``python tests/guarantee_table.py`` writes the tables, and
+the public names as type checkers see them.
 """
 
 from __future__ import annotations
