@@ -142,7 +142,7 @@ def test_what_is_calibrated_keeps_delta_and_spends_it(epsilon, exponent, dim):
     assert l2_delta(epsilon, own * (1 + 1e-5) + l2_noise._least_gap(dim, own), dim) > delta
 
 
-@pytest.mark.parametrize("epsilon", [5e-324, 1e-12, 1.0, 700.0])
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-12, 1.0, 700.0, 1e300])
 @pytest.mark.parametrize("delta", [1e-300, 1e-100, 1e-12, 0.999])
 @pytest.mark.parametrize("dim", [1, 2, LARGEST_DIM, 100_000])
 def test_extremes_have_at_least_what_every_pure_mechanism_may_have(epsilon, delta, dim):

@@ -246,15 +246,15 @@ class Paid:
     def columns(self, statistic: _core.GroupStatistic, means: Sequence[Design | None]) -> Columns:
         """Columns that compiled code releases, by name; `means` has one for each design."""
         size = self.call.manifold.point_size
-        report, count = self.report, len(self)
-        columns, counts = self.core_groups(means).release(
+        report, count, counting = self.report, len(self), self.call.counting
+        columns, counts, of_each = self.core_groups(means).release(
             self.records.reshape(len(self.records), size),
             statistic,
             self.keys,
             None if report is None else lambda done: report(done, count),
-            self.call.counts_all and self.tally.counts is None,
+            None if counting is None or self.tally.counts is not None else counting.each,
         )
-        self.tally.note(self.records, self.call.balls, counts)
+        self.tally.note(self.records, self.call.balls, counts, of_each)
         return columns
 
     def core_groups(self, means: Sequence[Design | None]) -> _core.Groups:
@@ -329,7 +329,11 @@ class Paid:
         own = None
         if self.beside is not None:
             own = self.call.statistic.categories_beside(self.beside)
-        weights = weights_of_groups(self._categories(own), self.offsets, self.unit_ends)
+        weights = None
+        if own is None and self.unit_ends is None:
+            weights = self.tally.of_each(self.records, self.call.balls)
+        if weights is None:
+            weights = weights_of_groups(self._categories(own), self.offsets, self.unit_ends)
         promised = self.promise(counting.total)
         rows = self.records.reshape(len(self.records), self.call.manifold.point_size)
         ids = self._ids_of_counts() if self.by_secret else None

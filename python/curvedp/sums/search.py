@@ -21,6 +21,7 @@ import numpy as np
 from curvedp import _core
 from curvedp._validation import FloatArray
 from curvedp.privacy.private_keys import key_threshold
+from curvedp.sums.filter import Filter
 from curvedp.sums.found import (
     NO_DIRECTION,
     NOT_SHOWN,
@@ -344,20 +345,15 @@ class Search:
     # ------------------------------------------------------------------ sums
 
     def _ask(self, wanted: Request) -> Asking[tuple[FloatArray, float]]:
-        """A noisy sum, and the share of the budget that its noise is that of.
-
-        A void sum has cost its share, and is asked for again with what is left, at most as much.
-        """
+        """A noisy sum, and the share of the budget that its noise is that of."""
         point = (wanted.of, b"" if wanted.base is None else wanted.base.tobytes())
         self.passes += point != self._last
         self._last = point
-        while True:
-            if min(wanted.share, self.budget.rest) < _LEAST_SHARE * self.budget.whole:
-                raise Stopped(VOID)
-            share = self.budget.take(wanted.share)
-            noisy = yield replace(wanted, share=share)
-            if noisy is not None:
-                return noisy, share / self.widening
+        found = yield from asked(self.budget, wanted)
+        if found is None:
+            raise Stopped(VOID)
+        noisy, share = found
+        return noisy, share / self.widening
 
     def _counts(
         self, geometry: Geometry, base: FloatArray, *, of: Of = "records"
@@ -464,6 +460,24 @@ class Search:
         if not np.isfinite(point).all():
             raise Stopped(OUT_OF_RANGE)
         return point
+
+
+def asked(budget: Filter, wanted: Request) -> Asking[tuple[FloatArray, float] | None]:
+    """A noisy sum and its share; None where too little of a budget is left to ask for it.
+
+    A void sum has cost its share, and is asked for again with what is left, at most as much.
+
+    Parameters
+    ----------
+    budget : Filter
+    wanted : Request
+    """
+    while min(wanted.share, budget.rest) >= _LEAST_SHARE * budget.whole:
+        share = budget.take(wanted.share)
+        noisy = yield replace(wanted, share=share)
+        if noisy is not None:
+            return noisy, share
+    return None
 
 
 def _is_settled(step: Round, short: float, dim: int) -> bool:
