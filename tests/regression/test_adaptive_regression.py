@@ -205,6 +205,32 @@ def test_steps_that_have_not_arrived_are_said():
     assert cdp.Release.from_json(made.to_json()).doubts == made.doubts
 
 
+def far(rng, n):
+    """All in a twentieth of the range, but for one at its other end."""
+    return np.append(0.05 * rng.uniform(0.0, 1.0, n - 1), 1.0)
+
+
+def rare(rng, n):
+    """A hundredth at 1."""
+    return (rng.random(n) < 0.01).astype(float)
+
+
+@pytest.mark.parametrize("covariate", [far, rare])
+def test_covariates_too_rare_for_the_budget_are_doubted(covariate):
+    """Of 120 releases like these none arrived: 6 of 20 do with a chance below 1e-10."""
+    arrived = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        x = covariate(rng, 400)
+        angle = 0.8 * (x - 0.5)
+        y = np.column_stack([np.sin(angle), 0.06 * rng.standard_normal(400), np.cos(angle)])
+        made = cdp.geodesic_regression(
+            x, SPHERE.ball.project(y), SPHERE.ball, ONE, x_range=(0.0, 1.0), coverage=False
+        )
+        arrived += made.arrived
+    assert arrived <= 5
+
+
 @pytest.mark.parametrize(
     ("x", "range_of_x"),
     [
