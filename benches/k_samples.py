@@ -1,15 +1,19 @@
 """Level and power of the test of k means beside a Wald test of released means.
 
-python benches/k_samples.py [--quick]
+    python benches/k_samples.py [--quick] [--jobs 2]
 
 The Wald test has the same budget, three quarters of it for the means, and is told the true
 covariances, which no release has: `compare_means` is below it. Cells are a fixed grid on which
-nothing was chosen. Records are in the chart at the ball's centre, cut to the ball of radius 1.
+nothing was chosen. Records are in the chart at the ball's centre, cut to the ball of radius 1. On
+curved spaces two samples of unequal sizes and spreads have one Fréchet mean, at the centre or off.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
+import itertools
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import scipy.special
@@ -29,6 +33,10 @@ SHAPES = (
 )
 BUDGETS = (0.3, 1.0, 3.0)
 DIMS = (2, 6, 36, 406)
+#: Tests of a level, and where a test takes long; tests of a power, and of pairs on curved spaces.
+TIMES, LONG_TIMES, POWER_TIMES, CURVED_TIMES = 1600, 400, 400, 800
+#: Balls, and distances of the common mean from their centres.
+CURVED = (("sphere:2", [0.0, 0.0, 1.0], 1.2, (0.0, 0.5)), ("spd:3", "identity", 2.0, (0.0, 0.75)))
 #: Law, dim, sizes, spreads, mu and shift of the first mean.
 SHIFTS = (
     ("normal", 2, (60, 60), (0.35, 0.35), 1.0, 0.18),
@@ -94,21 +102,83 @@ def rejected(cell: tuple, times: int, seed: int) -> tuple[float, float]:
     return found[0] / times, found[1] / times
 
 
-def main(times: int) -> None:
-    """Prints the tables of docs/proofs/k-samples.md."""
+def rejected_at(task: tuple[tuple, int, int]) -> tuple[float, float]:
+    """`rejected`, of one argument."""
+    return rejected(*task)
+
+
+def rejected_on_curved(task: tuple[tuple, float, int]) -> float:
+    """Share of pairs, 40 of deviation .3 in each direction and 400 of .05, at the level .05."""
+    (spec, center, radius, _), off, times = task
+    ball, rng, found = cdp.Ball(spec, center, radius), np.random.default_rng(9), 0
+    space = ball.manifold
+    labels = np.repeat([0, 1], [40, 400])
+    spread = np.where(labels == 0, 0.3, 0.05)[:, None]
+    moved = space.coords_to_tangent(off * np.eye(space.dim)[0], ball.center)
+    mean = np.broadcast_to(space.exp(moved, ball.center), (440, *space.point_shape))
+    for _ in range(times):
+        steps = spread * rng.standard_normal((440, space.dim))
+        records = space.exp(space.coords_to_tangent(steps, mean), mean)
+        test = cdp.k_sample_test(records, labels, ball, cdp.GDP(5.0), coverage=False)
+        found += test.rejects
+    return found / times
+
+
+def cells_of_levels() -> list[tuple]:
+    """Laws, dimensions, sizes and spreads whose level is measured."""
+    return [
+        (law, int(dim), sizes, spreads)
+        for number, (sizes, spreads) in enumerate(SHAPES)
+        for law, dim in zip(LAWS, np.roll(DIMS, number), strict=True)
+    ]
+
+
+def levels(times: Sequence[int], workers: ProcessPoolExecutor) -> None:
+    """Prints the table of levels, and a line about it."""
+    cells = cells_of_levels()
+    tasks = [
+        ((*cell, mu, 0.0), times[cell[1] == max(DIMS)], 7)
+        for cell, mu in itertools.product(cells, BUDGETS)
+    ]
+    found = workers.map(rejected_at, tasks)
     print("| law | d | sizes | spreads | rejected at mu = 0.3 | 1 | 3 |")
     print("|---|---|---|---|---|---|---|")
-    for number, (sizes, spreads) in enumerate(SHAPES):
-        for law, dim in zip(LAWS, np.roll(DIMS, number), strict=True):
-            cells = [(law, int(dim), sizes, spreads, mu, 0.0) for mu in BUDGETS]
-            own = [f"{rejected(cell, times, 7)[0]:.3f}" for cell in cells]
-            print(f"| {law} | {dim} | {sizes} | {spreads} | {' | '.join(own)} |", flush=True)
-    print("\n| law | d | sizes | spreads | mu | shift | power | Wald, covariances known |")
-    print("|---|---|---|---|---|---|---|---|")
-    for cell in SHIFTS:
-        ours, theirs = rejected(cell, times, 8)
-        print(f"| {' | '.join(map(str, cell))} | {ours:.2f} | {theirs:.2f} |", flush=True)
+    shares = []
+    for law, dim, sizes, spreads in cells:
+        own = [next(found)[0] for _ in BUDGETS]
+        shares.append(own)
+        told = " | ".join(f"{share:.3f}" for share in own)
+        print(f"| {law} | {dim} | {sizes} | {spreads} | {told} |", flush=True)
+    every = np.array(shares)
+    inside = int(np.sum((every >= 0.03) & (every <= 0.07)))
+    means = ", ".join(f"{mean:.3f}" for mean in every.mean(axis=0))
+    print(f"\n{inside} of {every.size} from .03 to .07, {every.min():.3f} to {every.max():.3f}")
+    print(f"means at the budgets {means}; tests a cell {times[0]}, of dimension 406 {times[1]}")
+
+
+def main() -> None:
+    """Prints the tables of docs/proofs/k-samples.md."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--jobs", type=int, default=1)
+    options = parser.parse_args()
+    cut = 20 if options.quick else 10**9
+    counts = [min(cut, own) for own in (TIMES, LONG_TIMES, POWER_TIMES, CURVED_TIMES)]
+    with ProcessPoolExecutor(options.jobs) as workers:
+        levels(counts[:2], workers)
+        print("\n| law | d | sizes | spreads | mu | shift | power | Wald, covariances known |")
+        print("|---|---|---|---|---|---|---|---|")
+        powers = workers.map(rejected_at, [(cell, counts[2], 8) for cell in SHIFTS])
+        for cell, (ours, theirs) in zip(SHIFTS, powers, strict=True):
+            print(f"| {' | '.join(map(str, cell))} | {ours:.2f} | {theirs:.2f} |", flush=True)
+        print("\n| space | mean from the centre | rejected |")
+        print("|---|---|---|")
+        curved = [(own, off, counts[3]) for own in CURVED for off in own[-1]]
+        for ((spec, *_), off, _), share in zip(
+            curved, workers.map(rejected_on_curved, curved), strict=True
+        ):
+            print(f"| {spec} | {off:g} | {share:.3f} |", flush=True)
 
 
 if __name__ == "__main__":
-    main(20 if "--quick" in sys.argv else 400)
+    main()

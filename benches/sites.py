@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -51,12 +51,13 @@ SETS: Sets = {
 
 def errors(
     release: Callable[[int], np.ndarray | None], space: cdp.Manifold, exact: np.ndarray, count: int
-) -> float:
-    """Mean distance of releases from the mean; NaN if most find none."""
+) -> tuple[float, float]:
+    """Mean distance of releases from the mean, and its own deviation; NaN if most find none."""
     found = [own for own in map(release, range(count)) if own is not None]
     if len(found) < 0.5 * count:
-        return np.nan
-    return float(np.mean([space.dist(own, exact) for own in found]))
+        return np.nan, np.nan
+    dist = np.array([space.dist(own, exact) for own in found])
+    return float(dist.mean()), float(dist.std() / np.sqrt(len(dist)))
 
 
 def line(name: str, records: np.ndarray, guarantee: cdp.GDP, count: int) -> str:
@@ -90,13 +91,15 @@ def line(name: str, records: np.ndarray, guarantee: cdp.GDP, count: int) -> str:
         return cdp.combine(own).value
 
     before = time.process_time()
-    sites = errors(of_sites, space, exact, count)
+    sites, off = errors(of_sites, space, exact, count)
     spent = (time.process_time() - before) / (count * SITES)
-    whole = errors(central, space, exact, count)
-    apart = np.nan if n is None else errors(combined, space, exact, count)
-    told = " | ".join(
-        "–" if np.isnan(x) else f"{x:.3g}" for x in (whole, sites, sites / whole, apart)
-    )
+    whole, deviation = errors(central, space, exact, count)
+    apart = np.nan if n is None else errors(combined, space, exact, count)[0]
+    quotient = sites / whole
+    error = quotient * np.hypot(off / sites, deviation / whole)
+    shown = "–" if np.isnan(quotient) else f"{quotient:.2f} ± {error:.2f}"
+    first, second, last = ("–" if np.isnan(x) else f"{x:.3g}" for x in (whole, sites, apart))
+    told = f"{first} | {second} | {shown} | {last}"
     down, up = np.mean(asked, axis=0)
     rounds = len(asked) / count
     return f"{start}{told} | {rounds:.1f} | {down:.0f}, {up:.0f} | {1e3 * spent:.1f} ms |"
@@ -127,13 +130,18 @@ def variance(space: cdp.Manifold, records: np.ndarray, count: int) -> str:
     )
 
 
-def clusters(count: int) -> str:
-    """Error of centres at 1 and 20 sites, and of `k_means` on a public ball."""
+#: Centres of clusters before they are projected, and their spreads.
+LIKE = [[0.35, 0, 1], [-0.35, 0.1, 1], [0, -0.5, 1.0]], (0.06, 0.06, 0.06)
+UNLIKE = [[0.1, 0.4, 1], [-0.1, 0.4, 1], [0, -0.7, 1.0]], (0.02, 0.02, 0.12)
+
+
+def clusters(name: str, places: list[list[float]], spreads: Sequence[float], count: int) -> str:
+    """Mean error of centres at 1 and 20 sites, and of `k_means` on a public ball."""
     space, rng = cdp.Sphere(2), np.random.default_rng(7)
-    about = space.project([[0.35, 0, 1], [-0.35, 0.1, 1], [0, -0.5, 1.0]])
+    about = space.project(places)
     each = [
-        space.project(center + 0.06 * rng.normal(size=(size, 3)))
-        for center, size in zip(about, (800, 500, 700), strict=True)
+        space.project(center + spread * rng.normal(size=(size, 3)))
+        for center, size, spread in zip(about, (800, 500, 700), spreads, strict=True)
     ]
     records = np.concatenate(each)[rng.permutation(2000)]
     for _ in range(20):
@@ -155,7 +163,7 @@ def clusters(count: int) -> str:
     ball = cdp.Ball(space, [0, 0, 1.0], 0.8)
     public = error(lambda s: cdp.k_means(records, 3, ball, guarantee, n_guess=2000, seed=s).value)
     return (
-        f"| {space} | centres' error: one site {of_sites(1, 0):.2g}, {SITES} sites "
+        f"| {space}, {name} | centres' error: one site {of_sites(1, 0):.2g}, {SITES} sites "
         f"{of_sites(SITES, DROPOUTS):.2g}, k_means on a public ball {public:.2g} |"
     )
 
@@ -171,7 +179,8 @@ def main() -> None:
         tensor = cdp.datasets.load_diffusion_tensors().records
         for space, records in ((cdp.SPD(3), tensor), (cdp.Sphere(2), directions())):
             print(variance(space, records, arguments.count), flush=True)
-        print(clusters(arguments.count), flush=True)
+        print(clusters("like", *LIKE, arguments.count), flush=True)
+        print(clusters("unlike", *UNLIKE, arguments.count), flush=True)
         return
     print(HEAD, flush=True)
     for name in SETS:

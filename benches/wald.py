@@ -1,17 +1,21 @@
 """Level of Wald tests of one slope given the other covariate, on laws that nothing was tuned on.
 
-    python benches/wald.py --repetitions 150
+    python benches/wald.py --jobs 2
 
-The slope of the second covariate is 0. Prints how often it is found at the level .05, among the
-releases that give a p-value.
+The last slope is 0: given the other covariate, or of one covariate alone for few records. Prints
+how often it is found at the level .05, among the releases that give a p-value; then how often a
+slope that is not 0 is found, beside White's test without privacy.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import warnings
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
+import scipy.special
 
 import curvedp as cdp
 
@@ -27,11 +31,24 @@ LAWS = (
     ("rare", "growing", 3000, 2.0),
     ("rare", "skewed", 8000, 2.0),
     ("ends", "growing", 2000, 1.0),
+    ("alone", "skewed", 200, 3.0),
+    ("alone", "t3", 1000, 0.3),
+    ("dummy", "growing", 200, 3.0),
+    ("dummy", "skewed", 500, 1.0),
 )
+#: Records, correlation of the covariates, deviation of residuals and slope, on a line.
+POWER = (10_000, 0.9, 0.06, 0.019)
 
 
 def covariates(kind: str, n: int, rng: np.random.Generator) -> np.ndarray:
-    """A skewed covariate beside a noisy copy, a dummy that depends on it, or one at both ends."""
+    """A skewed covariate beside a noisy copy, a dummy that depends on it, or one at both ends.
+
+    An even covariate or a dummy of a tenth alone.
+    """
+    if kind == "alone":
+        return rng.uniform(0, 1, (n, 1))
+    if kind == "dummy":
+        return (rng.random((n, 1)) < 0.1).astype(float)
     first = rng.beta(2, 5, n)
     if kind == "copy":
         second = 0.8 * first + 0.2 * rng.beta(2, 2, n)
@@ -43,48 +60,86 @@ def covariates(kind: str, n: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def residuals(kind: str, x: np.ndarray, dim: int, rng: np.random.Generator) -> np.ndarray:
-    """Heavy tails, skewed in one direction, or growing with the second covariate."""
+    """Heavy tails, skewed in one direction, or growing with the last covariate."""
     n = len(x)
     if kind == "t3":
         return 0.04 * rng.standard_t(3, (n, dim))
     if kind == "growing":
-        return 0.03 * (1 + 5 * x[:, 1:]) * rng.standard_normal((n, dim))
+        return 0.03 * (1 + 5 * x[:, -1:]) * rng.standard_normal((n, dim))
     skewed = 0.08 * (rng.exponential(size=(n, 1)) - 1)
     return np.hstack([skewed, 0.03 * rng.standard_normal((n, dim - 1))])
 
 
-def p_values(
-    ball: cdp.Ball, law: tuple[str, str, int, float], repetitions: int, rng: np.random.Generator
-) -> np.ndarray:
+def p_values(task: tuple[str, tuple[str, str, int, float], int]) -> np.ndarray:
     """P-values of a slope of 0, NaN where a release gives none."""
-    along, spread, n, mu = law
+    spec, (along, spread, n, mu), repetitions = task
+    warnings.simplefilter("ignore")
+    cdp.set_num_threads(1)
+    ball, rng = cdp.Ball(spec, *SPACES[spec]), np.random.default_rng([20261126, n])
     space, found = ball.manifold, []
-    slope = np.eye(space.dim)[0] / 2
     for _ in range(repetitions):
         x = covariates(along, n, rng)
+        count = x.shape[1]
+        slope = (count - 1) * np.eye(space.dim)[0] / 2
         moves = space.coords_to_tangent((x[:, :1] - 0.3) * slope, ball.center)
         means = space.exp(moves, ball.center)
         errors = space.coords_to_tangent(residuals(spread, x, space.dim, rng), means)
         y = ball.project(space.exp(errors, means))
-        made = cdp.geodesic_regression(x, y, ball, cdp.GDP(mu), x_range=[(0, 1), (0, 1)])
-        found.append(made.wald_test([1]).p_value)
+        made = cdp.geodesic_regression(x, y, ball, cdp.GDP(mu), x_range=[(0, 1)] * count)
+        found.append(made.wald_test([count - 1]).p_value)
     return np.array(found)
+
+
+def power(mu: float, repetitions: int) -> tuple[float, float, float]:
+    """Shares at the level .05: of releases, of those that give a p-value, and without privacy."""
+    n, correlation, deviation, slope = POWER
+    ball, rng = cdp.Ball("euclidean:1", [0.0], 1.0), np.random.default_rng(20261127)
+    found, theirs = [], []
+    for _ in range(repetitions):
+        z = rng.standard_normal((n, 2))
+        z[:, 1] = correlation * z[:, 0] + np.sqrt(1 - correlation**2) * z[:, 1]
+        x = scipy.special.ndtr(z)
+        y = (x - 0.5) @ [0.8, slope] + deviation * rng.standard_normal(n)
+        made = cdp.geodesic_regression(
+            x, y[:, None], ball, cdp.GDP(mu), x_range=[(0, 1)] * 2, coverage=False
+        )
+        found.append(made.wald_test([1]).p_value)
+        design = np.column_stack([np.ones(n), x])
+        inverse = np.linalg.inv(design.T @ design)
+        fit = inverse @ design.T @ y
+        own = (design * (y - design @ fit)[:, None]) @ inverse[2]
+        theirs.append(scipy.special.chdtrc(1, fit[2] ** 2 / np.sum(own**2)))
+    p = np.array(found)
+    given = p[~np.isnan(p)]
+    return (
+        float(np.mean(p < 0.05)),
+        float(np.mean(given < 0.05)),
+        float(np.mean(np.array(theirs) < 0.05)),
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repetitions", type=int, default=150)
+    parser.add_argument("--repetitions", type=int, default=400)
+    parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    rng = np.random.default_rng(20261126)
-    print("| space | second covariate | residuals | n | μ | with a p-value | below .05 |")
-    print("|---|---|---|---|---|---|---|")
-    for spec, (center, radius) in SPACES.items():
-        for law in LAWS:
-            found = p_values(cdp.Ball(spec, center, radius), law, options.repetitions, rng)
+    cells = [(spec, law, options.repetitions) for spec, law in itertools.product(SPACES, LAWS)]
+    print("| space | last covariate | residuals | n | μ | with a p-value | below .05 | below .01 |")
+    print("|---|---|---|---|---|---|---|---|")
+    with ProcessPoolExecutor(options.jobs) as workers:
+        for (spec, law, _), found in zip(cells, workers.map(p_values, cells), strict=True):
             given = found[~np.isnan(found)]
-            told = f"{len(given)} of {len(found)} | {np.sum(given < 0.05)}"
+            shares = [
+                f"{np.mean(given < level):.3f}" if given.size else "–" for level in (0.05, 0.01)
+            ]
+            told = f"{len(given)} of {len(found)} | {' | '.join(shares)}"
             print(f"| {spec} | {law[0]} | {law[1]} | {law[2]} | {law[3]:g} | {told} |", flush=True)
+    for mu in (1.0, 3.0):
+        every, given, theirs = power(mu, max(options.repetitions // 4, 1))
+        print(
+            f"\nmu = {mu:g}: {every:.2f}, {given:.2f} of those with a p-value, {theirs:.2f} without"
+        )
 
 
 if __name__ == "__main__":

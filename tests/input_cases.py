@@ -5,7 +5,9 @@ The tests of `batch` run every one; `tests/input_table.py` writes docs/measured/
 
 from __future__ import annotations
 
+import gzip
 import os
+from decimal import Decimal
 
 import numpy as np
 import polars as pl
@@ -225,7 +227,16 @@ SAME = {
 }
 
 #: Names of files in a folder that count.
-COUNTED = ("B.Parquet", "B.PARQUET", "deep/b.PQ", "_deep=1/b.parquet")
+COUNTED = (
+    "B.Parquet",
+    "B.PARQUET",
+    "deep/b.PQ",
+    "_deep=1/b.parquet",
+    "deep.parquet/b.parquet",
+    "deep/deeper/b.parquet",
+)
+#: Names of files in a folder that do not count, by the custom of all that write such folders.
+HIDDEN = ("_SUCCESS", "_metadata", ".a.crc", "_b.parquet", ".b.parquet", "_temporary/b.parquet")
 
 
 def _link(target):
@@ -235,6 +246,33 @@ def _link(target):
 LEFT_OUT = {
     "a compressed file": ("b.parquet.gz", lambda path: path.write_bytes(b"x"), "b.parquet.gz"),
     "a file without an ending": ("part-0", lambda path: path.write_bytes(b"x"), "part-0"),
+    "a file that is not yet written": (
+        "b.parquet.tmp",
+        lambda path: path.write_bytes(b"x"),
+        "b.parquet.tmp",
+    ),
+    "a file of no bytes": ("b.parquet", lambda path: path.write_bytes(b""), "not a readable"),
+    "a csv file of another name": (
+        "b.parquet",
+        lambda path: path.write_text("k,p\n1,2\n"),
+        "not a readable",
+    ),
+    "a compressed file of another name": (
+        "b.parquet",
+        lambda path: path.write_bytes(gzip.compress((path.parent / "a.parquet").read_bytes())),
+        "not a readable",
+    ),
+    "a file that was cut off": (
+        "b.parquet",
+        lambda path: path.write_bytes((path.parent / "a.parquet").read_bytes()[:-20]),
+        "not a readable",
+    ),
+    "other names of columns": (
+        "b.parquet",
+        lambda path: pq.write_table(records().rename_columns(["K", "p", "age"]), path),
+        "no column 'k'",
+    ),
+    "a link to itself": ("deep", _link("."), "neither a file"),
     "notes": ("deep/notes.txt", lambda path: path.write_text("x"), "notes.txt"),
     "a link to nothing": ("b.parquet", _link("nowhere.parquet"), "a link that leads nowhere"),
     "a link to a folder that is not there": (
@@ -268,4 +306,109 @@ TWICE = {
         [folder / "a.parquet", (folder / "a.parquet").as_uri()],
     ],
     "in a folder and by its path": lambda folder: [[folder, folder / "a.parquet"]],
+}
+
+
+def _decimals(numbers):
+    return pa.array([Decimal(f"{own:.6f}") for own in numbers])
+
+
+class Unit(pa.ExtensionType):
+    """Numbers with a unit, a type that no library knows."""
+
+    def __init__(self, storage):
+        super().__init__(storage, "somebody.unit")
+
+    def __arrow_ext_serialize__(self):
+        return b""
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage, serialized):
+        return cls(storage)
+
+
+def _with_unit(array):
+    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    return pa.ExtensionArray.from_storage(Unit(array.type), array)
+
+
+def _lists(numbers, kind=None):
+    return pa.FixedSizeListArray.from_arrays(pa.array(numbers, kind), 3)
+
+
+def _points(table):
+    return np.array(table["p"].to_pylist()).ravel()
+
+
+def _holed(table):
+    numbers = _points(table)
+    numbers[::50] = np.nan
+    return _lists(pa.array(numbers, from_pandas=True))
+
+
+def _dictionary(table):
+    """Keys of a dictionary of which one is missing."""
+    keys = table["k"].to_numpy()
+    return pa.DictionaryArray.from_arrays(
+        pa.array(keys, mask=keys == 2), pa.array([f"site {number}" for number in range(6)])
+    )
+
+
+def _permuted(table):
+    kind = pa.fixed_shape_tensor(pa.float64(), [3, 1], permutation=[1, 0])
+    return pa.ExtensionArray.from_storage(kind, _lists(_points(table)))
+
+
+_COLUMN = "not real numbers"
+_KEY = "keys are integers, booleans, strings, dates or timestamps"
+#: Columns of another kind: which, what it becomes, and the word with which it is refused, if it is.
+COLUMNS = {
+    "keys of a dictionary, one missing": ("k", _dictionary, None),
+    "keys of times": ("k", lambda table: table["k"].cast(pa.timestamp("us")), None),
+    "keys of decimals": ("k", lambda table: _decimals(table["k"].to_numpy()), _KEY),
+    "keys of numbers with a fraction": ("k", lambda table: table["k"].cast(pa.float64()), _KEY),
+    "keys of durations": ("k", lambda table: table["k"].cast(pa.duration("s")), _KEY),
+    "keys of a type of its own": ("k", lambda table: _with_unit(table["k"]), "somebody.unit"),
+    "points with missing numbers": ("p", _holed, None),
+    "points of whole numbers": (
+        "p",
+        lambda table: _lists((_points(table) * 1000).astype(int)),
+        None,
+    ),
+    "points of decimals": ("p", lambda table: _lists(_decimals(_points(table))), _COLUMN),
+    "points of texts": ("p", lambda table: _lists([str(v) for v in _points(table)]), _COLUMN),
+    "points of truth values": ("p", lambda table: _lists(_points(table) > 0.5), _COLUMN),
+    "points of times": (
+        "p",
+        lambda table: _lists((_points(table) * 1000).astype(int), pa.timestamp("ms")),
+        _COLUMN,
+    ),
+    "points of a type of its own": (
+        "p",
+        lambda table: _with_unit(_lists(_points(table))),
+        "somebody.unit",
+    ),
+    "points as transposed tensors": ("p", _permuted, "row-major"),
+    "covariates of times": ("age", lambda table: table["age"].cast(pa.timestamp("ms")), _COLUMN),
+    "covariates of dates": (
+        "age",
+        lambda table: table["age"].cast(pa.int32()).cast(pa.date32()),
+        _COLUMN,
+    ),
+    "covariates of decimals": ("age", lambda table: _decimals(table["age"].to_numpy()), _COLUMN),
+    "covariates of texts": ("age", lambda table: table["age"].cast(pa.string()), _COLUMN),
+    "covariates of a type of its own": (
+        "age",
+        lambda table: _with_unit(table["age"]),
+        "somebody.unit",
+    ),
+}
+#: Names of columns besides: a name that is there twice, and what is said of it.
+NAMES = {
+    "the key twice": (["k", "p", "k"], "2 columns 'k'"),
+    "the points twice": (["k", "p", "p"], "2 columns 'p'"),
+    "another twice": (["k", "p", "age", "age"], None),
+    "the key in capitals": (["K", "p", "age"], "no column 'k'"),
+    "the key in capitals besides": (["k", "p", "K"], None),
+    "the key with a space": ([" k", "p", "age"], "no column 'k'"),
 }

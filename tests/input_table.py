@@ -34,9 +34,15 @@ def cases_of() -> list[tuple[str, str, str]]:
     for name, (word, _) in cases.UNREAD.items():
         found.append(("data set", f"with {name}", _refused(word)))
     found += [("folder", f"with `{name}`", "read") for name in cases.COUNTED]
+    for name in cases.HIDDEN:
+        found.append(("folder", f"with `{name}`", "this file left out, as by all who read folders"))
     for name, (_, _, word) in cases.LEFT_OUT.items():
         found.append(("folder", f"with {name}", _refused(word)))
     found += [("one file", name, _refused("comes twice")) for name in cases.TWICE]
+    for name, (_, _, word) in cases.COLUMNS.items():
+        found.append(("columns", name, "read" if word is None else _refused(word)))
+    for name, (_, word) in cases.NAMES.items():
+        found.append(("names of columns", name, "read" if word is None else _refused(word)))
     for name, (_, options) in csv_cases.READ.items():
         found.append(("csv", name, f"read with `{' '.join(options)}`" if options else "read"))
     for name, (_, _, word) in csv_cases.REFUSED.items():

@@ -11,32 +11,24 @@ was lost. With "control" a tenth of the budget is set aside.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
-import signal
 import struct
 import sys
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 import curvedp as cdp
+import kill_points
 from curvedp.errors import LedgerError
 from curvedp.sums.search import Search
 
-_TRACE_ME, _NEXT_CALL = 0, 24
 _BUDGET, _CAP = cdp.GDP(2.0), cdp.GDP(1.0)
 _ROOM = 1.0 + 1e-12
-
-_libc = ctypes.CDLL(None, use_errno=True)
-
-
-def _trace(request: int, process: int) -> bool:
-    return _libc.ptrace(request, process, None, None) == 0
 
 
 def _tell_shares(pipe: int) -> None:
@@ -58,53 +50,24 @@ def _tell_shares(pipe: int) -> None:
 
 def _set_less_aside() -> None:
     spend = cdp.Ledger.spend
-    cdp.Ledger.spend = lambda self, guarantee, label="": spend(  # type: ignore[method-assign]
-        self, cdp.GDP(0.1 * guarantee.mu), label
+    cdp.Ledger.spend = lambda self, guarantee, label="", **how: spend(  # type: ignore[method-assign]
+        self, cdp.GDP(0.1 * guarantee.mu), label, **how
     )
-
-
-def _child(path: Path, records: np.ndarray, pipe: int, control: bool) -> NoReturn:
-    status = 1
-    try:
-        _tell_shares(pipe)
-        if control:
-            _set_less_aside()
-        if not _trace(_TRACE_ME, 0):
-            status = 2
-            os._exit(status)
-        os.kill(os.getpid(), signal.SIGSTOP)
-        ledger = cdp.Ledger(_BUDGET, path=path)
-        release = cdp.frechet_mean(records, cdp.Sphere(2), _CAP, ledger=ledger)
-        assert not release.found
-        os.write(pipe, struct.pack("<d", -release.spent))
-        status = 0
-    finally:
-        os._exit(status)
 
 
 def _run(path: Path, records: np.ndarray, at: int | None, control: bool) -> tuple[int, list[float]]:
     """Runs a child to its end, or to a system call; how many there were, and what it told."""
-    out, into = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(out)
-        _child(path, records, into, control)
-    os.close(into)
-    calls = 0
-    _, status = os.waitpid(child, 0)
-    while os.WIFSTOPPED(status):
-        if at is not None and calls == at:
-            os.kill(child, signal.SIGKILL)
-        else:
-            assert _trace(_NEXT_CALL, child)
-        calls += 1
-        _, status = os.waitpid(child, 0)
-    if os.WIFEXITED(status) and os.WEXITSTATUS(status) == 2:
-        print(json.dumps({"refused": True}))
-        sys.exit()
-    assert at is not None or os.WEXITSTATUS(status) == 0, status
-    with os.fdopen(out, "rb") as pipe:
-        told = pipe.read()
+
+    def act(pipe: int) -> None:
+        _tell_shares(pipe)
+        if control:
+            _set_less_aside()
+        ledger = cdp.Ledger(_BUDGET, path=path)
+        release = cdp.frechet_mean(records, cdp.Sphere(2), _CAP, ledger=ledger)
+        assert not release.found
+        os.write(pipe, struct.pack("<d", -release.spent))
+
+    calls, told = kill_points.run(act, at)
     return calls, [own for (own,) in struct.iter_unpack("<d", told)]
 
 

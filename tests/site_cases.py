@@ -28,6 +28,11 @@ def study(sites: int = 4, dropouts: int = 1, space: str = "sphere:2", **how: Any
     return Agreement(as_manifold(space), guarantee, names(sites), dropouts, **how)
 
 
+def cells_of(points: np.ndarray, *levels: float) -> np.ndarray:
+    """The base of a request for cells: points, and the clip level of each."""
+    return np.concatenate([points.reshape(-1), np.resize(levels, len(points))])
+
+
 def normal(space: str, n: int, spread: float = 0.2, seed: int = 0) -> np.ndarray:
     """Records about a random point."""
     manifold, rng = as_manifold(space), np.random.default_rng(seed)

@@ -293,7 +293,7 @@ def test_a_chunk_of_an_earlier_job_in_the_same_place_is_not_taken_for_one_of_thi
     first = begin()
     first.remove()
     second = begin()
-    second.prepare(partial(Threads().each, second))
+    second.prepare(partial(Threads().each, second), reads_here=True)
     with pytest.raises(BatchError, match="another batch by now"):
         worker.work(str(first.folder), first.identity, "once", "release", 0)
     with pytest.raises(SecretError, match="not the secret"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
@@ -13,10 +14,13 @@ from batch_cases import ball
 from curvedp.batch.files import is_files
 from curvedp.errors import BatchError
 from input_cases import (
+    COLUMNS,
     CONTAINERS,
     COUNTED,
+    HIDDEN,
     KEY,
     LEFT_OUT,
+    NAMES,
     READ,
     SAME,
     SELECTIONS,
@@ -28,9 +32,10 @@ from input_cases import (
 )
 
 REFUSED = "refused"
+MEAN = cdp.Mean()
 
 
-def released(source, tmp_path, ledger, *, by="k", **changes):
+def released(source, tmp_path, ledger, *, by="k", statistic=MEAN, **changes):
     """Numbers of records and values by key; or, with nothing spent, why the input was refused."""
     asked = {"by": by, "points": "p", "ball": ball(), "guarantee": cdp.GDP(1.0)} | changes
     out = tmp_path / "result.parquet"
@@ -40,7 +45,7 @@ def released(source, tmp_path, ledger, *, by="k", **changes):
     place = {"out": out} if is_files(source) else {}
     try:
         found = cdp.batch.release(
-            cdp.Mean(), source, public_keys=True, ledger=ledger, secret=secret, **asked, **place
+            statistic, source, public_keys=True, ledger=ledger, secret=secret, **asked, **place
         ).table
     except (BatchError, TypeError) as error:
         assert ledger.spent is None
@@ -138,6 +143,58 @@ def test_a_data_set_that_equals_its_files_is_read(build, sites, tmp_path, ledger
     assert found == released(sites, tmp_path, cdp.Ledger(cdp.GDP(1.0)))
 
 
+# ------------------------------------------------------------------ columns
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+@pytest.mark.parametrize("place", ["table", "file"])
+def test_a_column_of_another_kind_is_read_or_refused(kind, place, tmp_path, ledger):
+    name, build, word = COLUMNS[kind]
+    table = records()
+    source = table.set_column(table.column_names.index(name), name, build(table))
+    if place == "file":
+        pq.write_table(source, tmp_path / "in.parquet")
+        source = tmp_path / "in.parquet"
+    how = {}
+    if name == "age":
+        how = {"statistic": cdp.GeodesicLine((0.0, 200.0)), "covariate": "age"}
+    found = released(source, tmp_path, ledger, **how)
+    if word is None:
+        assert sorted(n for n, _ in found.values()) == [17, 25, 29, 31, 40, 50]
+        return
+    assert found[0] == REFUSED
+    assert repr(name) in found[1]
+    assert word in found[1]
+
+
+@pytest.mark.parametrize("place", ["table", "file"])
+def test_a_type_that_is_not_known_here_is_refused(place, tmp_path, ledger):
+    table = records()
+    for name in ("k", "p"):
+        told = {"ARROW:extension:name": "elsewhere.unit"}
+        at = table.column_names.index(name)
+        source = table.cast(table.schema.set(at, table.schema.field(at).with_metadata(told)))
+        if place == "file":
+            pq.write_table(source, tmp_path / f"{name}.parquet")
+            source = tmp_path / f"{name}.parquet"
+        found = released(source, tmp_path, ledger)
+        assert found[0] == REFUSED
+        assert "'elsewhere.unit', which is not known here" in found[1]
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_names_of_columns_are_as_they_are_written(kind, tmp_path, ledger):
+    names, word = NAMES[kind]
+    table = records()
+    columns = [table["k"], table["p"], table["age"], table["age"]]
+    source = pa.Table.from_arrays(columns[: len(names)], names)
+    pq.write_table(source, tmp_path / "in.parquet")
+    for place in (source, tmp_path / "in.parquet"):
+        found = released(place, tmp_path, cdp.Ledger(cdp.GDP(1.0)))
+        assert isinstance(found, dict) == (word is None)
+        assert word is None or word in found[1]
+
+
 # ------------------------------------------------------------------ folders
 
 
@@ -152,7 +209,7 @@ def folder(tmp_path):
 
 @pytest.mark.parametrize("name", COUNTED)
 def test_files_of_a_folder_count_whatever_the_case_of_their_ending(name, folder, tmp_path, ledger):
-    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(records(1), folder / name)
     found = released(folder, tmp_path, ledger)
     assert sum(n for n, _ in found.values()) == 2 * len(records())
@@ -193,9 +250,9 @@ def test_a_pattern_does_not_read_what_the_log_of_a_table_may_have_dropped(tmp_pa
 
 
 def test_hidden_files_are_no_records(folder, tmp_path, ledger):
-    for name in ("_SUCCESS", ".a.crc", "_metadata", "_temporary/b.parquet", ".old/b.parquet"):
+    for name in HIDDEN:
         (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_bytes(b"x")
+        pq.write_table(records(1), folder / name)
     found = released(folder, tmp_path, ledger)
     assert sum(n for n, _ in found.values()) == len(records())
 

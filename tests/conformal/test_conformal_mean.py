@@ -158,7 +158,8 @@ def test_errors_are_as_printed_fall_like_the_number_of_records_and_end_in_the_ba
         assert ball.contains(value).all()
         error = space.dist(exact, value).mean()
         printed = float(np.mean([release.expected_error for release in found]))
-        assert printed / 1.5 < error < 1.5 * printed
+        # within 1.1 of printed; 120 lengths of two and more dimensions: beyond 1.8 in 1e-11
+        assert printed / 1.8 < error < 1.8 * printed
         before = cdp.plan("conformal_mean", ball, pure, n=n, coverage=False)
         assert before.low * (1 - 1e-9) <= printed <= before.high * (1 + 1e-9)
         assert before.high < 2.2 * cdp.expected_error(ball, n, pure, coverage=False)

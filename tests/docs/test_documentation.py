@@ -88,6 +88,7 @@ def test_gallery_scripts_explain_themselves(script):
     assert underline == "=" * len(title)
     assert len(text.split()) > 20
     assert "plt." in ast.unparse(tree), "a gallery page shows a picture"
+    assert ".plot()" not in ast.unparse(tree), "pyplot must know what a page shows"
     assert "environ" not in ast.unparse(tree), "a gallery page runs from what is shipped"
     private = [n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr[0] == "_"]
     assert set(private) <= {"__name__"}, "a gallery page uses what is public"

@@ -8,7 +8,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 import curvedp as cdp
@@ -132,6 +132,8 @@ def test_the_scale_is_known(epsilon, delta, dim, error):
 
 @settings(max_examples=20, deadline=None)
 @given(st.floats(0.0, 20.0), st.floats(-12.0, -0.5), st.sampled_from([1, 2, 3, 6, 20, 300]))
+@example(0.5, -6.0, 2)  # a search from the largest pure epsilon ended there, .0022 below
+@example(0.4975375276509353, -10.06895, 6)
 def test_what_is_calibrated_keeps_delta_and_spends_it(epsilon, exponent, dim):
     delta = 10.0**exponent
     own = l2_epsilon(epsilon, delta, dim)
@@ -140,7 +142,7 @@ def test_what_is_calibrated_keeps_delta_and_spends_it(epsilon, exponent, dim):
     assert l2_delta(epsilon, own * (1 + 1e-5) + l2_noise._least_gap(dim, own), dim) > delta
 
 
-@pytest.mark.parametrize("epsilon", [5e-324, 1e-12, 1.0, 700.0])
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-12, 1.0, 700.0, 1e300])
 @pytest.mark.parametrize("delta", [1e-300, 1e-100, 1e-12, 0.999])
 @pytest.mark.parametrize("dim", [1, 2, LARGEST_DIM, 100_000])
 def test_extremes_have_at_least_what_every_pure_mechanism_may_have(epsilon, delta, dim):

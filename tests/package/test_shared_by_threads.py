@@ -151,7 +151,7 @@ def test_chunks_of_one_job_are_released_by_threads_of_one_process(tmp_path, toge
             ledger=None,
             resume=False,
         )
-        job.prepare(partial(Threads().each, job))
+        job.prepare(partial(Threads().each, job), reads_here=True)
         return job
 
     alone, shared = opened("alone.parquet"), opened("shared.parquet")

@@ -134,7 +134,7 @@ def test_files_of_rust_name_each_other_in_one_direction() -> None:
 # ------------------------------------------------------------------ private names of others
 
 #: Accesses to a private name of another object. It may only fall: lower it with what you mend.
-PRIVATE_NAMES = 105
+PRIVATE_NAMES = 104
 _OWN = {"self", "cls", "_core"}
 
 

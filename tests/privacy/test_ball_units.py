@@ -86,7 +86,7 @@ def test_texts_are_the_numbers_in_the_unit():
     told = re.search(r"expected error: ([\d.]+) km", report)
     assert float(told[1]) == pytest.approx(mean.expected_error / KM, rel=1e-5)
     lon, lat = cdp.Sphere(2).to_lonlat(mean.value)
-    shown = re.search(r"\[\s*([\d.]+),\s*([\d.]+)\] \(longitude", report)
+    shown = re.search(r"\[\s*([\d.]+)\s*,\s*([\d.]+)\s*\] \(longitude", report)
     assert [float(shown[1]), float(shown[2])] == pytest.approx([lon, lat], abs=1e-5)
     variance = cdp.frechet_variance(PLACES, EARTH, cdp.GDP(1.0))
     told = re.search(r"in its unit: +([\d.e+]+) km\^2", variance.report())

@@ -15,9 +15,10 @@ from fractions import Fraction
 import pytest
 
 from curvedp.errors import BudgetError, LedgerError
+from curvedp.privacy.account import MemoryStore, Spend
 from curvedp.privacy.guarantees import GDP, ZCDP, PureDP
 from curvedp.privacy.ledger import Ledger
-from curvedp.privacy.store import FileStore, MadeWith, MemoryStore, Spend
+from curvedp.privacy.store import FileStore, MadeWith
 
 
 def run_python(script: str, *arguments: str) -> subprocess.Popen:

@@ -387,13 +387,14 @@ def release(own: Guarantee, **changes: object) -> cdp.Release:
 def test_statement_and_page_say_what_is_protected(own, named):
     counted = "units" if named else "records"
     one, other = (release(g, assumptions=frozenset(named)) for g in (own, moved(own)))
-    assert f"n = 4321 {counted}, which is public" in one.statement.protected
+    told = f"Public, so not protected: the number of {counted}, n = 4321."
+    assert told in one.statement.protected
     assert "the domain, n and" in one.statement.assuming
     assert "which of two values a protected record has" in one.statement.cost
     told = other.statement
     assert f"The number of {counted} is protected, too." in told.protected
     assert "there, nor on what" in told.protected
-    assert "n = " not in str(told)
+    assert " n = " not in str(told)
     assert "public" not in told.protected
     assert "the domain and" in told.assuming
     assert "whether a protected record is there" in told.cost

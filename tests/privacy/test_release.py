@@ -266,7 +266,7 @@ def test_report_names_the_protected_unit():
 def test_report_without_error_or_assumptions_says_so():
     report = make(expected_error=None, assumptions=()).report()
     assert "not known" in report
-    assert "assumptions: none" in report
+    assert "further assumptions: none" in report
     assert "No explanation is stored" in make(assumptions={"novel"}).report()
 
 

@@ -57,7 +57,9 @@ def test_without_noise_it_is_the_classical_test(chosen, spread):
     test, expected = made.wald_test(chosen), sandwich(x, y[:, 0], chosen)
     assert test.dof == pytest.approx(len(chosen))
     assert test.statistic == pytest.approx(expected, rel=0.1, abs=0.2)
-    assert test.p_value == pytest.approx(scipy.stats.chi2.sf(test.statistic, test.dof))
+    assert test.spread_dof > 1000
+    expected = scipy.stats.f.sf(test.statistic / test.dof, test.dof, test.spread_dof)
+    assert test.p_value == pytest.approx(expected)
     assert made.coefficients[chosen[0]].p_value == made.wald_test(chosen[:1]).p_value
 
 
@@ -119,13 +121,23 @@ def test_levels_of_a_factor_are_tested_together():
 def test_errors_in_one_direction_have_one_degree_of_freedom():
     square = np.eye(2)
     none = 0.0 * square
-    assert wald(square, none, square, 1.0, 6).dof == pytest.approx(2.0)
-    assert wald(square, none, square, 1 / 6, 6).dof == pytest.approx(12.0)
-    assert wald(square, square, none, 1.0, 6).dof == pytest.approx(12.0)
+    assert wald(square, none, square, 1.0, 6, 20).dof == pytest.approx(2.0)
+    assert wald(square, none, square, 1 / 6, 6, 20).dof == pytest.approx(12.0)
+    assert wald(square, square, none, 1.0, 6, 20).dof == pytest.approx(12.0)
     # 3.84 of chi^2_1, whatever part of it is noise
-    assert wald(np.array([[3.841459]]), *np.full((2, 1, 1), 0.5), 1.0, 1).p_value == pytest.approx(
-        0.05, rel=1e-6
-    )
+    half = np.full((2, 1, 1), 0.5)
+    of_many = wald(np.array([[3.841459]]), *half, 1.0, 1, 1e8)
+    assert of_many.p_value == pytest.approx(0.05, rel=1e-6)
+
+
+def test_a_spread_of_few_units_has_heavier_tails():
+    """Student's t where all errors are from sampling, and the normal law where all are noise."""
+    long, none, one = np.array([[3.0**2]]), np.zeros((1, 1)), np.eye(1)
+    sampled, noisy = wald(long, none, one, 1.0, 1, 11), wald(long, one, none, 1.0, 1, 11)
+    assert sampled.spread_dof == pytest.approx(10.0)
+    assert sampled.p_value == pytest.approx(2 * scipy.stats.t.sf(3.0, 10))
+    assert noisy.p_value == pytest.approx(2 * scipy.stats.norm.sf(3.0))
+    assert wald(long, none, one, 1.0, 1, 0.5).p_value == pytest.approx(2 * scipy.stats.t.sf(3.0, 1))
 
 
 def test_moments_that_are_noise_become_those_of_even_spread():

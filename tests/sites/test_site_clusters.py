@@ -20,7 +20,7 @@ from curvedp.sums.filter import Filter
 from curvedp.sums.found import Found
 from curvedp.sums.messages import CELL_LENGTH, ROUND_UNIT, Request
 from curvedp.sums.records import RecordSums
-from site_cases import PROTECTED, finished, found_centrally, names, normal, study
+from site_cases import PROTECTED, cells_of, finished, found_centrally, names, normal, study
 
 SIZES = (800, 500, 700)
 
@@ -97,12 +97,14 @@ def test_messages_are_logarithms_and_a_count_in_the_block_of_the_nearest_point()
     """A twin in NumPy; records that are no points, and units, as in other sums."""
     space, records = as_manifold("sphere:2"), normal("sphere:2", 60, spread=0.6)
     bad = np.array([[np.nan, 0.0, 1.0], [0.0, 0.0, 0.0], [np.inf, 0.0, 0.0]])
-    centers, length = records[:4], 0.4
-    request = Request("round", 1.0, centers.reshape(-1), length, "cells")
+    centers, levels = records[:4], (0.4, 0.1, 0.3, 0.2)
+    request = Request("round", 1.0, cells_of(centers, *levels), 0.4, "cells")
     own = space.pairwise_dist(records, centers).argmin(axis=1)
     rows = np.zeros((60, 4, 3))
     for i, (record, cell) in enumerate(zip(records, own, strict=True)):
-        log = space.tangent_to_coords(space.log(record, centers[cell]), centers[cell]) / length
+        log = (
+            space.tangent_to_coords(space.log(record, centers[cell]), centers[cell]) / levels[cell]
+        )
         rows[i, cell] = [*(log / max(1.0, float(np.linalg.norm(log)))), 1.0]
     unit = (ROUND_UNIT - 8.0 * 12) / CELL_LENGTH
     wanted = unit * rows.reshape(60, -1).sum(axis=0)
@@ -128,24 +130,68 @@ def test_void_rounds_leave_the_centres_before_them_or_none() -> None:
     release = _released(own, records, dropouts={last: names(4)[:2]})
     assert release.centers is not None
     assert whole.centers is not None
-    assert np.array_equal(release.centers.reshape(-1), asked[-1].base)
-    none = _released(own, records, dropouts={last - 3: names(4)[:2]})
+    assert asked[-1].base is not None
+    assert np.array_equal(release.centers.reshape(-1), asked[-1].base[:-3])
+    away = dict.fromkeys(range(last - 3, 1000), names(4)[:2])
+    none = _released(own, records, dropouts=away)
     assert (none.found, none.centers, none.sizes) == (True, None, None)
+
+
+@pytest.mark.parametrize("back", [0, 1, 3], ids=["the last", "a round", "the cover"])
+def test_void_rounds_of_clusters_are_asked_again_with_what_is_left(back: int) -> None:
+    own, (centers, records) = study(4, 1, clusters=3, spare=0.5), _clusters("sphere:2")
+    plans: list[bytes] = []
+    _released(own, records, watch=lambda plan, _: plans.append(plan))
+    void, again = len(plans) - 1 - back, list[bytes]()
+    away = {void: names(4)[:2]}
+    release = _released(own, records, dropouts=away, watch=lambda plan, _: again.append(plan))
+    first, second = (Plan.from_bytes(again[number]).request for number in (void, void + 1))
+    assert np.array_equal(first.base, second.base)  # type: ignore[arg-type]
+    assert second.share <= first.share
+    taken = back == 1  # the share of the last round, which is a half of the rest as this is
+    assert (len(again), release.void_rounds) == (len(plans) + 1 - taken, 1)
+    assert release.centers is not None
+    apart = own.manifold.pairwise_dist(centers, release.centers)
+    assert sorted(apart.argmin(axis=1)) == [0, 1, 2]
+    assert apart.min(axis=1).max() < 0.05
+    assert release.spent <= 2.0
+
+
+def test_clusters_that_are_unlike_have_each_its_own_clip_level() -> None:
+    """Two narrow ones near each other, one wide and far: its level is not that of the others."""
+    own, space = study(1, 0, "euclidean:2", clusters=3), as_manifold("euclidean:2")
+    rng, about = np.random.default_rng(5), np.array([[-0.3, 0.0], [0.3, 0.0], [0.0, 3.0]])
+    records = np.concatenate(
+        [own + spread * rng.standard_normal((800, 2))
+         for own, spread in zip(about, (0.03, 0.03, 0.3), strict=True)]
+    )  # fmt: skip
+    plans: list[bytes] = []
+    release = _released(own, rng.permutation(records), watch=lambda plan, _: plans.append(plan))
+    base = Plan.from_bytes(plans[-1]).request.base
+    assert base is not None
+    levels = np.sort(base[-3:])
+    assert levels[2] > 3.0 * levels[1]
+    apart = space.pairwise_dist(records.reshape(3, 800, 2).mean(axis=1), release.centers)
+    assert sorted(apart.argmin(axis=1)) == [0, 1, 2]
+    assert apart.min(axis=1)[:2].max() < 0.02
 
 
 def test_cells_are_asked_for_where_they_were_agreed_on() -> None:
     own = study(3, 1, clusters=2)
     plan = replace(Plan.from_bytes(ServerMean(own).plan()), bound=ROUND_UNIT)
-    points = normal("sphere:2", 201).reshape(-1)
-    asked = Request("round", 0.5, points[:600], 0.5, "cells")
+    points = normal("sphere:2", 201)
+    asked = Request("round", 0.5, cells_of(points[:200], 0.5), 0.5, "cells")
     north = np.tile([0.0, 0.0, 1.0], (100, 1))
     SiteMean(north, own, "site 0").answer(replace(plan, request=asked).to_bytes())
-    for base in (points, points[:3], points[:601], None):
+    few = points[:3]
+    for base in (cells_of(points, 0.5), cells_of(points[:1], 0.5), cells_of(few, 0.5)[:-1], None,
+                 cells_of(few, 0.4), cells_of(few, 0.5, 0.6),
+                 *(cells_of(few, 0.5, bad) for bad in (0.0, -0.5, 1e-200))):  # fmt: skip
         wrong = replace(plan, request=replace(asked, base=base))
         with pytest.raises(SiteError):
             SiteMean(north, own, "site 0").answer(wrong.to_bytes())
     # points that are none are no error of the records: nothing is near them
-    strange = replace(asked, base=np.zeros(600))
+    strange = replace(asked, base=cells_of(np.zeros((200, 3)), 0.5))
     SiteMean(north, own, "site 0").answer(replace(plan, request=strange).to_bytes())
     other = study(3, 1, variance=0.1)
     with pytest.raises(SiteError, match="does not have"):
@@ -174,7 +220,7 @@ def test_sums_in_blocks_are_the_whole_ones(
 
     monkeypatch.setattr("curvedp.sums.records.derived", noted)
     ends = np.array([0, 1, 1, 5, 90, 91, 200, 301]) if named else None
-    base = records[: 3 if of == "cells" else 1].reshape(-1)
+    base = cells_of(records[:3], 0.5, 0.3) if of == "cells" else records[0].reshape(-1)
     request = Request("round", 1.0, base, 0.5, of)
     found = []
     for numbers in (2**22, 1, 70, 900):
@@ -202,7 +248,10 @@ def test_clusters_of_records_that_have_none_are_centres_about_the_mean(space: st
 
 @pytest.mark.parametrize(
     ("space", "far", "radius"),
-    [("hyperboloid:2", 17.0, 1.0), ("correlation:2", 17.0, 1.0), ("correlation:2", 0.0, 30.0)],
+    [
+        *[("hyperboloid:2", 17.0, 1.0), ("correlation:2", 17.0, 1.0), ("correlation:2", 0.0, 30.0)],
+        ("spd:3", 709.0, 5.0),  # the mean is finite, points of the cover about it are not
+    ],
 )
 def test_a_mean_at_the_end_of_doubles_is_kept_without_clusters(
     space: str, far: float, radius: float

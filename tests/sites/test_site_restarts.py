@@ -20,6 +20,7 @@ import pytest
 import curvedp as cdp
 from curvedp import _core
 from curvedp.errors import LedgerError, SiteError
+from curvedp.privacy.steps import Step
 from curvedp.sites import Agreement, ServerMean, SiteMean, SitesMeanRelease
 from curvedp.sites.book import Book
 from curvedp.sites.history import History
@@ -511,7 +512,7 @@ def test_a_site_limits_what_its_answers_in_the_clear_tell_over_all_runs(tmp_path
     site(1.001 * told).answer(third)
     with pytest.raises(SiteError, match="its own limit"):  # also if it was answered meanwhile
         tight._book.note("0" * 32, None, tight._begun(Plan.from_bytes(third)),
-                         (0, "", shares[0]), tight._most)  # fmt: skip
+                         Step(0, "", shares[0]), tight._most)  # fmt: skip
     assert once > told / 3
     with pytest.raises(ValueError, match="without masks"):
         SiteMean(NORTH, study(4, 1, masks=True), "site 0", clear=1.0)

@@ -47,7 +47,7 @@ def test_the_release_says_who_is_protected_against_whom_and_survives_json() -> N
     release = simulate(_parts(normal("sphere:2", 500), own), own)
     assert release.guarantee == PROTECTED
     text = " ".join(release.report().split())
-    assert "any 1 sites that drop out, work together or lie: the guarantee" in text
+    assert "up to 1 sites that drop out, work together or lie among them: the guarantee" in text
     assert "answers of a single site, as the server does: mu = 4." in text
     assert "Each site's own ledger" in text
     again = cdp.Release.from_json(release.to_json())

@@ -19,7 +19,7 @@ from curvedp.sites.wire import Answer, Plan
 from curvedp.sums.messages import Request, start_of, weights_of
 from curvedp.sums.noise import GaussianNoise, noise_scale
 from curvedp.sums.records import RecordSums
-from site_cases import PROTECTED, finished, found_centrally, normal, sites_of, study
+from site_cases import PROTECTED, cells_of, finished, found_centrally, normal, sites_of, study
 
 SPACES = ["sphere:2", "rotations:3", "spd:3", "hyperboloid:2", "kendall:6", "euclidean:3", "hpd:2"]
 
@@ -30,7 +30,8 @@ def _requests(space: str) -> list[Request]:
     base = np.ascontiguousarray(manifold.origin).reshape(-1)
     found = [Request("tail", 1.0, base), Request("round", 1.0, base, 0.5)]
     found.append(Request("round", 1.0, base, 0.5, "squares"))
-    found.append(Request("round", 1.0, normal(space, 3, seed=8).reshape(-1), 0.5, "cells"))
+    cells = cells_of(normal(space, 3, seed=8), 0.5, 0.2, 0.1)
+    found.append(Request("round", 1.0, cells, 0.5, "cells"))
     if start_of(manifold) is not None:
         found.append(Request("start", 1.0))
     if space.startswith(("spd", "hpd")):

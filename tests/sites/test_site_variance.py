@@ -113,7 +113,7 @@ def test_sites_that_miss_the_round_do_not_make_the_variance_small() -> None:
     assert abs(release.variance - exact) < 5.0 * release.variance_error < 0.4 * exact
 
 
-def test_a_void_round_leaves_a_mean_without_variance() -> None:
+def test_a_void_round_is_asked_again_if_anything_is_spare_or_leaves_no_variance() -> None:
     own, records = study(4, 1, variance=0.3), normal("sphere:2", 1200)
     plans: list[bytes] = []
     simulate(_parts(records, own), own, seed=0, watch=lambda plan, _: plans.append(plan))
@@ -122,6 +122,20 @@ def test_a_void_round_leaves_a_mean_without_variance() -> None:
     away = {len(plans) - 1: names(4)[:2]}
     release = simulate(_parts(records, own), own, seed=0, dropouts=away)
     assert (release.found, release.variance, release.void_rounds) == (True, None, 1)
+    own = study(4, 1, variance=0.3, spare=0.5)
+    whole, again = list[bytes](), list[bytes]()
+    simulate(_parts(records, own), own, seed=0, watch=lambda plan, _: whole.append(plan))
+    release = simulate(
+        _parts(records, own), own, seed=0, dropouts={len(whole) - 1: names(4)[:2]},
+        watch=lambda plan, _: again.append(plan),
+    )  # fmt: skip
+    first, second = (Plan.from_bytes(plan).request for plan in again[-2:])
+    assert (first.of, second.of, release.void_rounds) == ("squares", "squares", 1)
+    assert second.share < first.share
+    assert release.variance is not None
+    assert release.variance_error is not None
+    assert abs(release.variance - _clipped(release, records)) < 6.0 * release.variance_error
+    assert release.spent <= 2.0
     none = simulate([np.full((9, 3), np.nan)] * 4, own, seed=0)
     assert (none.found, none.variance) == (False, None)
 

@@ -355,7 +355,7 @@ def test_the_release_says_what_was_done_and_is_stored_whole() -> None:
     assert test.scale == pytest.approx((test.sensitivity + 2 * test.solver_tolerance) / 50.0)
     # sum_g (1 - n_g/N) V_g
     assert test.expected_square == pytest.approx(2 / 3 * 0.04 + 0.5 * 0.16 + 5 / 6 * 0.09, abs=0.05)
-    assert 0.05 < test.norm < test.expected_square
+    assert 0.02 < test.norm < 0.1 < test.expected_square  # .056 and .185, deviations .005 and .003
     assert test.rejects == (test.p_value <= 0.05)
     stored = cdp.Release.from_json(test.to_json())
     assert isinstance(stored, KSampleRelease)

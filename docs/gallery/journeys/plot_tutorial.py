@@ -100,9 +100,12 @@ print("spent", ledger.spent, "remaining", ledger.remaining)
 
 # %%
 # A mean on a ball is that of the records *as moved to the ball*, which is a distance of its own
-# from the mean of all. The picture shows a mean with the ball's centre and the error to expect:
+# from the mean of all. The picture shows a mean with the ball's centre and the error to expect. A
+# notebook shows ``adaptive.plot()`` itself; a script gives it axes of pyplot, or saves its
+# ``figure_``.
 
-adaptive.plot()
+axes = plt.figure(figsize=(6.2, 4.6), layout="constrained").add_subplot(projection="3d")
+adaptive.plot(ax=axes)
 plt.show()
 
 # %%

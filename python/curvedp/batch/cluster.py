@@ -57,6 +57,8 @@ class Cluster:
     noise. Tasks that a restart of the cluster cancels are asked for again.
     """
 
+    reads_here = False
+
     def __init__(self, client: Any) -> None:
         self._client = client
 

@@ -44,6 +44,8 @@ Table = Any
 Hashes = NDArray[np.uint64]
 
 
+#: Where a field's metadata name a type that this process has not registered.
+_EXTENSION = b"ARROW:extension:name"
 _SEQUENCES = (list, tuple, np.ndarray)
 
 
@@ -93,12 +95,18 @@ def _readable(column: Any) -> list[Any] | None:
 
 
 def select(schema: Any, names: Sequence[str]) -> None:
-    """Raises unless every name is one column."""
+    """Raises unless every name is one column, of a type that is known here."""
     for name in names:
         found = schema.get_all_field_indices(name)
         if len(found) != 1:
             how = "no column" if not found else f"{len(found)} columns"
             raise BatchError(f"{how} {name!r}; {listed(schema.names)}")
+        said = (schema.field(found[0]).metadata or {}).get(_EXTENSION)
+        if said is not None:
+            raise BatchError(
+                f"column {name!r} holds the type {said.decode(errors='replace')!r}, which is not "
+                "known here: write what it is stored as without that name"
+            )
 
 
 # ------------------------------------------------------------------------------------- group keys

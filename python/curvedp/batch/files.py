@@ -256,18 +256,19 @@ def check_outside(out: str, location: Location) -> None:
     BatchError
     """
     for place in location if isinstance(location, list) else [location]:
-        stands_for_others = is_pattern(place) and not Path(place).exists()
-        base = _normal(base_of(place) if stands_for_others else place)
-        if _normal(out).is_relative_to(base):
+        if _normal(out).is_relative_to(_normal(place, is_of_many=True)):
             raise BatchError(
                 f"{public_name(out)} stands among the records of {public_name(place)}: choose "
                 "another folder"
             )
 
 
-def _normal(place: str) -> PurePosixPath:
-    """One spelling of a path or URI, begun by the kind of its file system."""
+def _normal(place: str, *, is_of_many: bool = False) -> PurePosixPath:
+    """One spelling of a path or URI, begun by the kind of its file system; or of the folder above
+    all that a pattern may stand for."""
     filesystem, path = filesystem_of(place)
+    if is_of_many and is_pattern(path) and not Path(place).exists():
+        path = base_of(path)
     if filesystem.type_name == "local":
         path = Path(path).resolve().as_posix()
     return PurePosixPath(filesystem.type_name, posixpath.normpath(path).lstrip("/"))

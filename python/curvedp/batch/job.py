@@ -188,11 +188,14 @@ class Job:
 
     # ------------------------------------------------------------------ steps
 
-    def prepare(self, each: Each) -> None:
-        """Finds the chunks, and refuses groups without a release, before anything is spent."""
+    def prepare(self, each: Each, *, reads_here: bool) -> None:
+        """Finds the chunks, and refuses groups without a release, before anything is spent.
+
+        `reads_here` says whether this process is going to read the records.
+        """
         self._bind_secret(keep=False)  # before long work
         if "layout" not in self.noted or not self._chunks.is_dir():
-            layout = self.division.run(each, self.points)
+            layout = self.division.run(each, self.points if reads_here else None)
             self.source.check_unchanged()
             call, designs, _ = self.parameters.planned(layout.sizes)
             sizes, counts = np.array(sorted(layout.sizes.items()), dtype=np.int64).T
@@ -390,6 +393,12 @@ class Job:
         told = None if counts is None else counts.to_dict()
         result = self.output.digest(self.output.written)
         self._note(errors=errors, counts=told, result=result)
+        self._drafted.append(result)
+
+    @cached_property
+    def _drafted(self) -> list[str]:
+        """Checksums of what this process has just written, which need not be read once more."""
+        return []
 
     @property
     def output(self) -> Output:
@@ -398,6 +407,8 @@ class Job:
 
     def _is_written(self) -> bool:
         """True if the result is complete, but not yet in its place."""
+        if self.noted.get("result") in self._drafted:
+            return True
         try:  # what is damaged is written anew
             return bool(self.noted.get("result") == self.output.digest(self.output.written))
         except OSError:

@@ -10,7 +10,7 @@ import contextlib
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -109,8 +109,9 @@ class Division:
         parts = (self.folder, self.owner, partitions, schema, own.by, own.columns)
         return Dealt(*parts, tuple(deals))
 
-    def run(self, each: Each, points: Source) -> Layout:
-        """The layout; `points`, the records without their keys, are read ahead meanwhile.
+    def run(self, each: Each, points: Source | None) -> Layout:
+        """The layout; `points`, the records without their keys, are read ahead meanwhile if this
+        process is going to read them.
 
         Raises
         ------
@@ -121,14 +122,18 @@ class Division:
             raise BatchError(f"{self.source.name} holds no record")
         self.parameters.columns.read(self.source.first())  # its shape, before all else
         with ThreadPoolExecutor(1) as meanwhile:
-            ahead = meanwhile.submit(points.read_ahead, self.chunk_rows)
+            ahead: Future[None] | None = None
+            if points is not None:
+                ahead = meanwhile.submit(points.read_ahead, self.chunk_rows)
             try:
                 with self._begun("scan"):
                     found = self._in_order(each)
-                ahead.result()  # raises if the file is damaged
+                if ahead is not None:
+                    ahead.result()  # raises if the file is damaged
                 return found
             except OutOfOrder:
-                points.forget()
+                if points is not None:
+                    points.forget()
         with self._begun("count"):
             return self._dealt(each)
 

@@ -79,7 +79,7 @@ def run(
         begun = time.monotonic()
         with _kept(job, upload), _told(target):
             try:
-                job.prepare(partial(workers.each, job))
+                job.prepare(partial(workers.each, job), reads_here=workers.reads_here)
                 job.pay(ledger)
             except Exception:
                 if not job.is_begun():  # nothing was paid or drawn: no trace of the records stays
@@ -132,6 +132,9 @@ def _told(target: Path) -> Iterator[None]:
 class Workers(Protocol):
     """Those who do the work of a job."""
 
+    #: Whether this process reads the records.
+    reads_here: bool
+
     def each(self, job: Job, step: str, numbers: Sequence[int]) -> Iterator[Any]:
         """See `curvedp.batch.layout.Each`."""
 
@@ -141,6 +144,8 @@ class Workers(Protocol):
 
 class Threads:
     """The threads of this process."""
+
+    reads_here = True
 
     def each(self, job: Job, step: str, numbers: Sequence[int]) -> Iterator[Any]:
         """See `Workers`."""

@@ -35,7 +35,7 @@ from curvedp.privacy.payment import charged
 from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.secret import fingerprint_of
 from curvedp.privacy.statement import Statement
-from curvedp.privacy.wording import unproved_text
+from curvedp.privacy.wording import alarm_of, unproved_text
 from curvedp.statistics.call import Designs, Report
 from curvedp.statistics.counting import counted
 from curvedp.statistics.grouping import Offsets, most_groups, numbers_of, refuse_many_groups
@@ -133,12 +133,10 @@ class BatchReleases(Disclosed):
         columns, *rows = self._first_rows()
         return card(
             f"BatchReleases: {self._about}",
-            self._facts(),
-            alarm=unproved_text(self._guarantee),
-            notes=[
-                *(f"{name}: {text}" for name, text in self.statement.items()),
-                *(() if self.coverage is None else self.coverage.warnings),
-            ],
+            [*self.statement.items(), *self._facts()],
+            alarm=alarm_of(
+                self._guarantee, () if self.coverage is None else self.coverage.warnings
+            ),
             columns=columns,
             rows=rows,
         )

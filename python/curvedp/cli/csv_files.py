@@ -1,11 +1,11 @@
 """Records and labels from csv files, one line for each record.
 
 The dialect is a property of the file. Whether it is the one that was said shows in the form of the
-first line and of the first record: bytes and separators of the former, the number of cells and the
-way of writing numbers of the latter. If not, the file is refused before anything is charged. All
-later lines are records whatever they hold: one with another number of cells, or a cell that is no
-number, counts as missing and is never mentioned. Quotes do not span lines, so no record alters
-another.
+first line and of the first record: bytes, separators and names of the former, the number of cells
+and the way of writing numbers of the latter. If not, the file is refused before anything is
+charged. All later lines are records whatever they hold: one with another number of cells, or a cell
+that is no number, counts as missing and is never mentioned. Quotes do not span lines, so no record
+alters another.
 """
 
 from __future__ import annotations
@@ -33,6 +33,17 @@ _MARKS = {
     b"\xff\xfe": "utf-16",
     b"\xfe\xff": "utf-16",
 }
+#: How files begin that hold others.
+_PACKED = {
+    b"\x1f\x8b": "gzip",
+    b"PK\x03\x04": "zip",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"PAR1": "Parquet",
+}
+#: Words for what is missing, besides an empty cell.
+_MISSING = {"na", "n/a", "nan", "none", "null", "nil", "missing", "unknown", "inf", "infinity"}
 
 
 class FileError(Exception):
@@ -75,7 +86,7 @@ class Dialect:
 
     def number(self, cell: str) -> float:
         """The number in a cell, NaN if there is none."""
-        text = cell.strip()
+        text = cell.strip().replace("\u2212", "-")  # the minus sign of typesetters
         if self.decimal == ",":
             text = text.replace(".", "_").replace(",", ".")
         try:
@@ -112,11 +123,14 @@ class Dialect:
         return (self.encoding or "").lower().replace("_", "-") in names
 
     def _check_bytes(self, path: Path) -> None:
-        """Refuses a file whose first line is not UTF-8, if it should be."""
-        if not self._is_utf8:
-            return
+        """Refuses a file that is packed, or whose first line is not UTF-8 if it should be."""
         with path.open("rb") as file:
             first = re.split(rb"[\r\n]", file.readline(), maxsplit=1)[0]
+        for mark, kind in _PACKED.items():
+            if first.startswith(mark):
+                raise FileError(f"{path}: it is a file of {kind}, whatever its name says, no csv")
+        if not self._is_utf8:
+            return
         for mark, encoding in _MARKS.items():
             if first.startswith(mark):
                 raise FileError(
@@ -204,6 +218,7 @@ def _table(
     names = [name.strip() for name in dialect.cells(lines[0])] if dialect.header else []
     body = lines[1:] if dialect.header else lines
     keep_blank = keep_blank or len(names) == 1
+    _check_names(names, dialect, path)
     rows = [dialect.cells(line) for line in body if keep_blank or line.strip(" ")]
     if not rows:
         raise FileError(f"{path}: no record{' below the line of names' if dialect.header else ''}")
@@ -216,8 +231,26 @@ def _table(
     return names, rows
 
 
+def _check_names(names: Sequence[str], dialect: Dialect, path: Path) -> None:
+    """Refuses numbers as names, but for those of columns that have none: each once, 0, 1, 2."""
+    are_numbers = not any(np.isnan(dialect.number(name)) for name in names)
+    are_places = len({*names}) == len(names) and all(name.isdecimal() for name in names)
+    if names and are_numbers and not are_places:
+        raise FileError(
+            f"{path}: its first line holds numbers, not names of columns, and would be left out as "
+            "a record: say --no-header"
+        )
+
+
 def _check_numbers(row: Sequence[str], wanted: Sequence[int], dialect: Dialect, path: Path) -> None:
-    """Refuses a first record with digits that make no number."""
+    """Refuses a first record with digits that make no number, or of several words."""
+    words = [row[place].strip().lower() for place in wanted]
+    are_words = all(re.search(r"[^\W\d_]", word) and not re.search(r"\d", word) for word in words)
+    if len(words) > 1 and are_words and not _MISSING.issuperset(words):
+        raise FileError(
+            f"{path}: the first record holds words in place of numbers: is it a second line of "
+            "names, or of units? All lines below the first count as records"
+        )
     for place in wanted:
         if re.search(r"\d", row[place]) and np.isnan(dialect.number(row[place])):
             raise FileError(

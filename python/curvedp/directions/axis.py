@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -78,6 +79,8 @@ class MeanAxis(OfRegion):
 
     region: ConfidenceRegion
     manifold: str
+
+    _statistic: ClassVar[str] = "mean axis"
 
     def __post_init__(self) -> None:
         if not isinstance(self.region, ConfidenceRegion):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import scipy
@@ -66,6 +67,8 @@ class MeanDirection(OfRegion):
     region: ConfidenceRegion
     manifold: str
     angle_units: Angles = "radians"
+
+    _statistic: ClassVar[str] = "mean direction"
 
     def __post_init__(self) -> None:
         if not isinstance(self.region, ConfidenceRegion):

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
+from dataclasses import replace
+from typing import ClassVar
 
 from curvedp._html import card
 from curvedp.privacy import Guarantee
+from curvedp.privacy.disclosed import Disclosed
+from curvedp.privacy.disclosure import Disclosure
 from curvedp.privacy.of_parts import report_of_parts
-from curvedp.privacy.wording import NOT_PRIVATE, unproved_text
+from curvedp.privacy.statement import Statement
+from curvedp.privacy.wording import NOT_PRIVATE, alarm_of
 from curvedp.statistics.region import ConfidenceRegion
 
 
-class OfRegion(ABC):
+class OfRegion(Disclosed):
     """Post-processing of one confidence region."""
 
     region: ConfidenceRegion
+    manifold: str
+
+    #: Its name where it is published.
+    _statistic: ClassVar[str]
 
     @property
     @abstractmethod
@@ -30,6 +39,15 @@ class OfRegion(ABC):
         """Guarantee of everything here; None without privacy."""
         return self.region.guarantee
 
+    @property
+    def statement(self) -> Statement | None:
+        """See `Release.statement`; None without privacy."""
+        return self.region.statement
+
+    def _disclosure(self) -> Disclosure:
+        told = self._facts_of(self.region)
+        return replace(told, statistic=self._statistic, manifold=self.manifold)
+
     def report(self) -> str:
         """Plain text: the result, how sure it is, the `statement`, and the releases behind it."""
         return report_of_parts(self.region, self._title, self._facts())
@@ -39,10 +57,13 @@ class OfRegion(ABC):
             ("guarantee", str(self.guarantee or NOT_PRIVATE)),
             ("records", f"n = {self.region.n}"),
         ]
-        if self.region.coverage is not None:
-            facts.append(("coverage", str(self.region.coverage)))
         return facts
 
     def _repr_html_(self) -> str:
-        alarm = unproved_text(self.guarantee)
-        return card(self._title, self._facts(), alarm=alarm, parts=self.region.parts)
+        counted = self.region.coverage
+        return card(
+            self._title,
+            [*(() if self.statement is None else self.statement.items()), *self._facts()],
+            alarm=alarm_of(self.guarantee, () if counted is None else counted.warnings),
+            parts=self.region.parts,
+        )

@@ -30,6 +30,8 @@ from curvedp.manifolds import Manifold
 from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
 from curvedp.privacy.base import adds_or_removes
+from curvedp.privacy.disclosed import Disclosed
+from curvedp.privacy.disclosure import Disclosure
 from curvedp.privacy.statement import Statement
 from curvedp.product_ball import ProductBall
 from curvedp.statistics.call import CommonOptions, CoverageOption
@@ -69,7 +71,7 @@ Model = TypeVar("Model", bound="Estimator")
 
 
 @dataclass(eq=False, repr=False)
-class Estimator(BaseEstimator):  # type: ignore[misc]
+class Estimator(BaseEstimator, Disclosed):  # type: ignore[misc]
     """A scikit-learn estimator of releases, with the parameters that all of them share.
 
     Each call of `fit` is a new release and spends the guarantee again, also in clones, folds of a
@@ -166,6 +168,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         found: Statement = vars(self)["release_"].statement
         return found
+
+    def _disclosure(self) -> Disclosure:
+        check_is_fitted(self)
+        return self._facts_of(vars(self)["release_"])
 
     def report(self) -> str:
         """Plain text about what the fit released; see `Release.report`."""

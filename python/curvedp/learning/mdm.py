@@ -19,6 +19,7 @@ from curvedp.learning.estimator import Transformer, all_or_nothing, public_label
 from curvedp.manifolds import Manifold
 from curvedp.privacy import Guarantee, Release
 from curvedp.privacy.base import adds_or_removes
+from curvedp.privacy.disclosure import Disclosure
 from curvedp.privacy.statement import Statement
 from curvedp.statistics.adaptive_mean import adaptive_mean
 from curvedp.statistics.frechet_mean import frechet_mean
@@ -133,7 +134,7 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
         self.means_: FloatArray = np.array(found.value)
         named = replace(found, labels=classes.tolist())
         self.releases_: dict[Any, Release] = dict(named.items())
-        self._statement, self._report = named.statement, named.report()
+        self._told, self._report = self._facts_of(named), named.report()
         self.guarantee_: Guarantee = found.total
         self.coverage_ = found.coverage
         self.doubts_ = _doubts(self._manifold, classes, self.means_, found.expected_error)
@@ -161,7 +162,11 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
     def statement(self) -> Statement:
         """Five sentences about the releases of all classes; see `Release.statement`."""
         check_is_fitted(self)
-        return self._statement
+        return self._told.statement
+
+    def _disclosure(self) -> Disclosure:
+        check_is_fitted(self)
+        return self._told
 
     def report(self) -> str:
         """Plain text about the releases of all classes, and `doubts_`; see `Releases.report`."""

@@ -21,11 +21,11 @@ from curvedp._stages import tell_stage
 from curvedp._validation import FloatArray, as_choice, as_count, as_positive
 from curvedp.domain import BOUNDARY_SLACK, Ball
 from curvedp.errors import ExistenceError
-from curvedp.laplacian_bounds import FORMS, as_bandwidth
 from curvedp.mail.iteration import DTYPES, MEMORY_LIMIT, Laplacians, rounding_error, weight_error
 from curvedp.mail.noise import kind_of, noisy_embedding
 from curvedp.mechanisms import ways_to_meet
 from curvedp.privacy import GDP, PureDP, Release
+from curvedp.sensitivity.laplacian_bounds import FORMS, as_bandwidth
 from curvedp.statistics.call import Call
 from curvedp.statistics.group import EachGroup, Group
 from curvedp.statistics.grouping import Offsets

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from curvedp import _core
 from curvedp._labels import label_codes
 from curvedp._validation import FloatArray, as_choice, as_float_array, as_positive
-from curvedp.laplacian_bounds import FORMS, weight_floor
+from curvedp.sensitivity.laplacian_bounds import FORMS, weight_floor
 
 #: Memory for kernel weights, in bytes, unless told otherwise.
 MEMORY_LIMIT = 2**30

@@ -27,6 +27,8 @@ from curvedp.mail.subset import naming_probability, subset_response
 from curvedp.mechanisms import outward_scale, ways_to_meet
 from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.privacy import Guarantee, Release
+from curvedp.privacy.disclosed import Disclosed
+from curvedp.privacy.disclosure import Disclosure
 from curvedp.privacy.statement import Statement
 from curvedp.statistics.call import Call
 from curvedp.statistics.group import EachGroup, Group
@@ -38,7 +40,7 @@ SUBSET_SIZE = 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class QueryRelease:
+class QueryRelease(Disclosed):
     """A private query among embedded public anchors.
 
     Attributes
@@ -73,6 +75,9 @@ class QueryRelease:
     def statement(self) -> Statement:
         """See `Release.statement`."""
         return self.release.statement
+
+    def _disclosure(self) -> Disclosure:
+        return self._facts_of(self.release)
 
     def __repr__(self) -> str:
         return f"<QueryRelease of {self.release!r}, among {len(self.anchors)} anchors>"

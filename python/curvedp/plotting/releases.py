@@ -110,7 +110,7 @@ class ReleaseDisplay(Shown):
         self._draw(ax)
         ax.set_title(self._title, fontsize=10, parse_math=False)
         if ax.get_legend_handles_labels()[0]:
-            ax.legend(loc="upper left", bbox_to_anchor=(1.02, 1.0), fontsize=8, frameon=False)
+            ax.legend(loc="upper left", bbox_to_anchor=(1.02, 0.95), fontsize=8, frameon=False)
         return self
 
     def _draw(self, ax: Any) -> None:
@@ -158,9 +158,9 @@ class ReleaseDisplay(Shown):
         if error is not None:
             told = told_error(release.statistic, release.ball_unit, error, 3)
             known = f"expected error {told}"
-            known += " within limits, see report()" if limits_of_error(release.statistic) else ""
             if self.view in VIEWS and 0.0 < error <= release.ball_radius:
                 known += f", {percent(error / release.ball_radius)} of the radius"
+            known += "\nwithin limits, see report()" if limits_of_error(release.statistic) else ""
         budget = budget_text(release.guarantee)
         loud = "NO GUARANTEE: " if isinstance(release.guarantee, Unproved) else ""
         return f"{release.statistic} on {release.manifold}\n{loud}{budget}\n{known}"

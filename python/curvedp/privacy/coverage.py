@@ -118,15 +118,16 @@ class Coverage:
         found = []
         if self.noisy[2] - reach > _MOST_NO_POINTS * self.n:
             found.append(
-                f"about {self._share(self.no_point)} {self._error} of the records are no points of "
-                "the manifold and count as the ball's centre: look for missing values, the order "
-                "of the numbers of a record, and deficient rank"
+                f"about {self._share(self.no_point)} (± {self._error}) of the records are no "
+                "points of the manifold and count as the ball's centre: look for missing values, "
+                "the order of the numbers of a record, and deficient rank"
             )
         if self.noisy[0] + reach < _LEAST_INSIDE * self.n:
             found.append(
-                f"only about {self._share(self.inside)} {self._error} of the records are points "
-                "inside the ball, and the result is largely that of records moved to its edge or "
-                "centre: look at units, the order of columns, the ball's centre and its radius"
+                f"only about {self._share(self.inside)} (± {self._error}) of the records are "
+                "points inside the ball, and the result is largely that of records moved to its "
+                "edge or centre: look at units, the order of columns, the ball's centre and its "
+                "radius"
             )
         return tuple(found)
 
@@ -150,16 +151,12 @@ class Coverage:
         return share / (1.0 - share) * distance
 
     def __str__(self) -> str:
-        error = self._error
-        return (
-            f"about {self._share(self.inside)} {error} of the records were points inside the ball; "
-            f"{self._share(self.outside)} {error} outside, moved to its edge; "
-            f"{self._share(self.no_point)} {error} no points, replaced by its centre"
-        )
+        own = map(self._share, (self.inside, self.outside, self.no_point))
+        return f"about {_shares(*own, error=self._error)}"
 
     @property
     def _error(self) -> str:
-        return f"(± {self._share(2.0 * self.standard_error)})"
+        return self._share(2.0 * self.standard_error)
 
     def _share(self, count: float) -> str:
         return f"{100.0 * count / self.n:.0f} %"
@@ -311,12 +308,9 @@ class GroupCoverage:
             return "one count for each group" + small
         inside, outside, no_point = _on_simplex(self.noisy, self.n)
         shares = [f"{100.0 * own / self.n:.0f} %" for own in (inside, outside, no_point)]
-        error = f"(± {200.0 * self.standard_error / self.n:.0f} %)"
-        return (
-            f"one count for each of {self.counted} groups; in all about {shares[0]} {error} of "
-            f"their records were points inside the ball, {shares[1]} {error} outside, moved to its "
-            f"edge, {shares[2]} {error} no points, replaced by its centre{small}"
-        )
+        error = f"{200.0 * self.standard_error / self.n:.0f} %"
+        told = _shares(*shares, error=error)
+        return f"one count for each of {self.counted} groups; in all about {told}{small}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionary for JSON; `from_dict` reads it."""
@@ -330,6 +324,14 @@ class GroupCoverage:
             "guarantee": Guarantee.from_dict(data["guarantee"]),
         }
         return cls(**(data | known))
+
+
+def _shares(inside: str, outside: str, no_point: str, *, error: str) -> str:
+    """Shares of the records by what became of them, with their error."""
+    return (
+        f"{inside} of the records were points inside the ball, {outside} outside, moved to its "
+        f"edge, {no_point} no points, replaced by its centre (each ± {error}, two standard errors)"
+    )
 
 
 def coverage_from_dict(data: dict[str, Any]) -> Coverage | GroupCoverage:

@@ -20,6 +20,11 @@ class Disclosed(abc.ABC):
     def _disclosure(self) -> Disclosure:
         """Facts for both."""
 
+    @staticmethod
+    def _facts_of(other: Disclosed) -> Disclosure:
+        """Those of a release that this one says more, or less, about."""
+        return other._disclosure()
+
     def to_registry(
         self,
         *,

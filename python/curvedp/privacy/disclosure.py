@@ -75,8 +75,19 @@ class Disclosure:
         found = [f"{name}: {guarantee}" for name, guarantee in self.parts]
         if self.count is None:
             return found
-        found = found or [f"{self.statistic}: the rest"]
+        whole = self.each or self.guarantee
+        found = found or [f"{self.statistic}: what the count leaves of {whole}"]
         return [*found, f"count of the records inside the ball: {self.count}"]
+
+    @property
+    def alone(self) -> str:
+        """The composition where nothing else was released on the way."""
+        if "without a ball" in self.statistic:
+            return (
+                "Noisy sums and counts, each chosen by what those before it told, compose to it; "
+                "they stop when the budget is spent."
+            )
+        return "One mechanism."
 
     @property
     def drawing(self) -> str:

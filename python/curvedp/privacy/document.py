@@ -35,7 +35,7 @@ def page(told: Disclosure) -> str:
         ("Trust model and what the promise rests on", _assumptions(told)),
         ("Mechanism and its correctness", _mechanism(told)),
         ("Accuracy and bias", said.accuracy),
-        ("Side channels", said.against),
+        ("Side channels", f"It protects against {said.against}"),
         ("For the reader to judge", _judge(told)),
     ]
     body = "\n".join(f"## {name}\n\n{_sentence(text)}\n" for name, text in sections)
@@ -91,17 +91,18 @@ def _proof(guarantee: Guarantee) -> str:
     if isinstance(guarantee, Unproved):
         return ". That it is private is not proved."
     return (
-        ": the noise covers both. Its proof stands in the documentation of curvedp, beside tests "
-        "that attack it."
+        ": the noise covers sensitivity and error. Its proof stands in the documentation of "
+        "curvedp, beside tests that attack it."
     )
 
 
 def _judge(told: Disclosure) -> str:
     """Questions that no software answers."""
-    unit = "person" if told.units_by_name else "record"
+    named = "" if told.provenance is None else told.provenance.unit
+    unit = named or ("person" if told.units_by_name else "record")
     return (
         f"- Is one {unit} what needs protection, or a family, a clinic, a day?\n"
-        "- Is the ball, and every other parameter, really no result of a look at the records?\n"
+        "- Is every parameter, such as a ball, really no result of a look at the records?\n"
         "- What else was, and will be, released about the same persons, and by whom?\n"
         "- Who else may read the records, and how were they collected?"
     )

@@ -65,10 +65,10 @@ def statement_of_groups(
         Why the records inside the ball were not counted.
     provenance : Provenance or None
     """
-    local = statistic.startswith(LOCAL)
+    local, one = statistic.startswith(LOCAL), "person" if by_name else "record"
     return statement(
         total,
-        n=f"the sizes of {groups} groups and which {'person' if by_name else 'record'} is in which",
+        n=f"the sizes of {groups} groups, and which {one} is in which",
         accuracy=_accuracy(
             statistic, errors, unit, "" if local else coverage_text(coverage, uncounted)
         ),

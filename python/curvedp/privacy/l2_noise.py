@@ -35,8 +35,8 @@ _MARGIN = 1e-8
 _TINY = 1e-290
 #: Relative distance up to which the largest shift is found.
 _CLOSE = 1e-6
-#: Deltas below which the curve of every epsilon-DP mechanism is taken.
-_LEAST_DELTA = 1e-100
+#: Shifts beyond which, and deltas below which the curve of every epsilon-DP mechanism is taken.
+_FARTHEST, _LEAST_DELTA = 600.0, 1e-100
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def l2_delta(epsilon: float, shift: float, dim: int) -> float:
     of_every = approx_delta(shift, 0.0, epsilon)
     if dim == 1:
         return min(of_every, -math.expm1(0.5 * (epsilon - shift)) * (1 + _MARGIN))
-    if dim > LARGEST_DIM or shift > 600.0 or shift - epsilon < _least_gap(dim, shift):
+    if dim > LARGEST_DIM or shift > _FARTHEST or shift - epsilon < _least_gap(dim, shift):
         return of_every
     near = _mass_at_origin(epsilon, shift, dim) * (1 + _MARGIN)
     far = _mass_at_shift(epsilon, shift, dim) * (1 - _MARGIN)
@@ -157,9 +157,13 @@ def l2_epsilon(epsilon: float, delta: float, dim: int) -> float:
     [1.002, 1.206, 2.424]
     """
     low = largest_pure_epsilon(epsilon, delta)
-    if delta <= _LEAST_DELTA:
+    if delta <= _LEAST_DELTA or low > _FARTHEST:
         return low
-    high = max(2 * low, epsilon + 1.1 * _least_gap(dim, 2 * low))
+    # below the least gap it is the curve of every mechanism, which exceeds delta from `low` on
+    start = low if dim == 1 else max(low, epsilon + 1.01 * _least_gap(dim, low))
+    if l2_delta(epsilon, start, dim) > delta:
+        return low
+    low, high = start, 2 * start
     while l2_delta(epsilon, high, dim) <= delta:
         low, high = high, 2 * high
     share = 0.5  # of the bracket: halves and chords of log delta in turn

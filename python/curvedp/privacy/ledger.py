@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import partial
@@ -25,73 +25,24 @@ from types import TracebackType
 from typing import Any, Self
 
 from curvedp._html import MOST_ROWS, card
-from curvedp.errors import BudgetError, ConversionError, LedgerError
+from curvedp.errors import BudgetError, LedgerError
+from curvedp.privacy.account import MemoryStore, Spend, Total
+from curvedp.privacy.amounts import as_guarantee, cost_in
 from curvedp.privacy.base import Guarantee
 from curvedp.privacy.conversion import round_down, round_up
-from curvedp.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP, Unproved
+from curvedp.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP
 from curvedp.privacy.place import real_path
+from curvedp.privacy.steps import Noted, Step
 from curvedp.privacy.store import (
     FileStore,
     LedgerEntry,
     MadeWith,
-    MemoryStore,
-    Spend,
-    Total,
     made_with,
 )
 
 __all__ = ["Ledger", "LedgerEntry"]
 
 _ALLOWANCE = Fraction(1, 2**50)
-
-
-def _cost(budget: Guarantee, spent: Guarantee) -> Total:
-    """Exact amount of the budget's additive parameters that a guarantee uses up."""
-    guarantee = _at_relation(budget, spent)
-    match budget, guarantee:
-        case (PureDP(), PureDP()) | (ApproxDP(), ApproxDP()) | (ZCDP(), ZCDP()) | (GDP(), GDP()):
-            return guarantee.additive()
-        case ApproxDP(), PureDP(epsilon):
-            return (Fraction(epsilon), Fraction(0))
-        case ZCDP(), PureDP(epsilon):
-            return (Fraction(epsilon) ** 2 / 2,)
-        case ZCDP(), GDP(mu):
-            return (Fraction(mu) ** 2 / 2,)
-        case GDP(), PureDP():
-            return guarantee.to_gdp().additive()
-    raise ConversionError(
-        f"{type(guarantee).__name__} does not imply {type(budget).__name__}, the kind of this "
-        "ledger's budget: ask the mechanism for a guarantee of that kind, or open a ledger of a "
-        "kind that covers both"
-    )
-
-
-def _at_relation(budget: Guarantee, guarantee: Guarantee) -> Guarantee:
-    """The guarantee that another implies under the budget's neighbouring relation."""
-    if not isinstance(guarantee, Guarantee):
-        raise TypeError(f"a ledger spends guarantees, not {type(guarantee).__name__}")
-    if isinstance(guarantee, Unproved):
-        raise ConversionError("an Unproved claim has no known cost: no ledger accepts it")
-    if budget.neighbours == "replace":
-        return guarantee.to_replace()
-    if guarantee.neighbours == "replace":
-        raise ConversionError(
-            "this ledger's budget is for adding or removing a record, about which a guarantee for "
-            'replacing one says nothing: spend guarantees with neighbours="add-remove", or open a '
-            'ledger of a budget with neighbours="replace", which accepts both'
-        )
-    return guarantee
-
-
-def _as_guarantee(
-    budget: Guarantee, amount: Total, rounding: Callable[[Fraction], float]
-) -> Guarantee | None:
-    """An amount of the budget's additive parameters; None for nothing."""
-    if not any(amount):
-        return None
-    if isinstance(budget, ApproxDP) and amount[1] == 0:
-        return PureDP.from_additive(amount[:1], rounding, neighbours=budget.neighbours)
-    return type(budget).from_additive(amount, rounding, neighbours=budget.neighbours)
 
 
 def _left(remaining: Guarantee | None) -> str:
@@ -212,7 +163,7 @@ class Ledger:
             self._made = self._store.made
 
     def _cost(self, guarantee: Guarantee) -> Total:
-        return _cost(self._budget, guarantee)
+        return cost_in(self._budget, guarantee)
 
     @property
     def budget(self) -> Guarantee:
@@ -264,7 +215,9 @@ class Ledger:
         own = (spend.time, spend.label, spend.guarantee, number, spent, rest, spend.settles)
         return LedgerEntry(*own)
 
-    def spend(self, guarantee: Guarantee, label: str = "") -> LedgerEntry:
+    def spend(
+        self, guarantee: Guarantee, label: str = "", *, search: str | None = None
+    ) -> LedgerEntry:
         """Charge a guarantee, or refuse and charge nothing. Call it before drawing noise.
 
         Parameters
@@ -273,9 +226,14 @@ class Ledger:
             Guarantee of the coming release.
         label : str
             A note for `entries`; it must not be derived from records.
+        search : str, optional
+            Name of a search whose steps other processes may go on with: it is paid once, however
+            many ask, and `note` notes its steps.
 
         Raises
         ------
+        ValueError
+            If the search was paid with another guarantee.
         BudgetError
             If the budget does not cover it.
         ConversionError
@@ -287,10 +245,53 @@ class Ledger:
         if not isinstance(label, str):
             raise TypeError(f"label must be a string, not {type(label).__name__}")
         decide = partial(self._after, guarantee, self._cost(guarantee))
-        spend = Spend(datetime.now(UTC), label, guarantee)
-        return self._entry(spend, *self._store.charge(decide, spend))
+        spend = Spend(datetime.now(UTC), label, guarantee, search=search)
+        number, total = self._store.charge(decide, spend)
+        if search is None:
+            return self._entry(spend, number, total)
+        entry = self.entries[number - 1]
+        if entry.guarantee != guarantee:
+            raise ValueError("the search was paid with another guarantee")
+        return entry
 
-    def settle(self, number: int, spent: Guarantee) -> LedgerEntry | None:
+    def note(self, search: str, before: Iterable[Step], steps: Iterable[Step]) -> bool:
+        """Notes steps of a search that was paid. Call it before anything of them leaves.
+
+        Parameters
+        ----------
+        search : str
+            As `spend` took it.
+        before, steps : iterable of Step
+            All that are noted, and those that follow them.
+
+        Returns
+        -------
+        bool
+            False if nothing was noted: others are before them, or the search's entry was settled.
+
+        Raises
+        ------
+        LedgerError
+            If there is no such search, the ledger is closed or its file cannot be used.
+
+        Examples
+        --------
+        >>> from curvedp.privacy.steps import Step
+        >>> ledger = Ledger(GDP(2.0))
+        >>> entry = ledger.spend(GDP(1.0), search="a study's run")
+        >>> first = Step(0, "digest", 0.5)
+        >>> ledger.note("a study's run", (), [first]), ledger.note("a study's run", (), [first])
+        (True, False)
+        """
+        self._check_open()
+        return self._store.note(search, tuple(before), tuple(steps))
+
+    @property
+    def searches(self) -> dict[str, Noted]:
+        """Searches whose steps are noted, by name."""
+        return self._store.searches()
+
+    def settle(self, number: int, spent: Guarantee, steps: int = 0) -> LedgerEntry | None:
         """Puts what a search spent in the place of what was set aside for it.
 
         For searches whose steps are a filter within what was set aside, once they have ended
@@ -302,6 +303,8 @@ class Ledger:
         number : int
             Of the entry that set it aside.
         spent : Guarantee
+        steps : int
+            How many noted steps of the search that is of.
 
         Returns
         -------
@@ -313,7 +316,7 @@ class Ledger:
         ValueError
             If there is no such entry, it settles another, or it was settled.
         LedgerError
-            If the ledger is closed or its file cannot be used.
+            If the ledger is closed or its file cannot be used, or further steps were noted.
 
         Examples
         --------
@@ -339,7 +342,7 @@ class Ledger:
         def decide(total: Total) -> Total:
             return tuple(used - part for used, part in zip(total, saved, strict=True))
 
-        spend = Spend(datetime.now(UTC), own.label, spent, number)
+        spend = Spend(datetime.now(UTC), own.label, spent, number, steps=steps)
         return self._entry(spend, *self._store.charge(decide, spend))
 
     def check(self, guarantee: Guarantee) -> None:
@@ -382,14 +385,14 @@ class Ledger:
         return after
 
     def _spent(self, total: Total) -> Guarantee | None:
-        return _as_guarantee(self._budget, tuple(map(min, total, self._limit)), round_up)
+        return as_guarantee(self._budget, tuple(map(min, total, self._limit)), round_up)
 
     def _remaining(self, total: Total) -> Guarantee | None:
         rest = tuple(
             limit - used if limit - used > limit * _ALLOWANCE else Fraction(0)
             for limit, used in zip(self._limit, total, strict=True)
         )
-        return _as_guarantee(self._budget, rest, round_down)
+        return as_guarantee(self._budget, rest, round_down)
 
     def report(self) -> str:
         """Plain text: names, budget, what is spent, what remains, and a line for each spend."""

@@ -19,7 +19,7 @@ from curvedp.privacy.record_count import RecordCount
 from curvedp.privacy.release import Release, check_parts
 from curvedp.privacy.release_text import lines_of_parts, used_by
 from curvedp.privacy.statement import Statement
-from curvedp.privacy.wording import NOT_PRIVATE, coverage_text, unproved_text
+from curvedp.privacy.wording import NOT_PRIVATE, alarm_of, coverage_text
 from curvedp.unit import Unit
 
 __all__ = ["OfParts", "report_of_parts"]
@@ -86,7 +86,6 @@ class OfParts(Disclosed):
         return [
             ("guarantee", str(self.guarantee or NOT_PRIVATE)),
             ("records", used_by(self.parts, self.n)),
-            *([] if self.coverage is None else [("coverage", str(self.coverage))]),
         ]
 
     @property
@@ -101,7 +100,7 @@ class OfParts(Disclosed):
     def _disclosure(self) -> Disclosure:
         if self.guarantee is None or self.statement is None:
             raise ValueError("what was computed without privacy has no guarantee to disclose")
-        parts = [part._disclosure() for part in self.parts]
+        parts = list(map(self._facts_of, self.parts))
         return replace(
             parts[0],
             statistic=self._statistic,
@@ -151,9 +150,8 @@ class OfParts(Disclosed):
     def _repr_html_(self) -> str:
         return card(
             self._title,
-            self._facts(),
-            alarm=unproved_text(self.guarantee),
-            notes=self._warnings(),
+            [*(() if self.statement is None else self.statement.items()), *self._facts()],
+            alarm=alarm_of(self.guarantee, self._warnings()),
             parts=self.parts,
         )
 
@@ -193,4 +191,4 @@ def report_of_parts(own: OfParts, title: str, facts: Sequence[tuple[str, str]]) 
     lines += [""] if warnings else []
     lines += [f"{name}: {text}" for name, text in facts]
     lines += [] if own.statement is None else ["", *own.statement.lines()]
-    return "\n".join([*lines, *lines_of_parts(own.parts, own.coverage)]) + "\n"
+    return "\n".join([*lines, *lines_of_parts(own.parts, own.guarantee, (), own.coverage)]) + "\n"

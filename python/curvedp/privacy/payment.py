@@ -11,7 +11,9 @@ from curvedp.privacy.ledger import Ledger
 from curvedp.privacy.store import LedgerEntry
 
 
-def pay(ledger: Ledger | None, guarantee: Guarantee, label: str) -> LedgerEntry | None:
+def pay(
+    ledger: Ledger | None, guarantee: Guarantee, label: str, search: str | None = None
+) -> LedgerEntry | None:
     """Takes a guarantee from a ledger, if there is one.
 
     Parameters
@@ -21,6 +23,8 @@ def pay(ledger: Ledger | None, guarantee: Guarantee, label: str) -> LedgerEntry 
         What all releases of the call promise together; no ledger takes an `Unproved` one.
     label : str
         Its entry's name.
+    search : str, optional
+        As of `Ledger.spend`.
 
     Returns
     -------
@@ -33,10 +37,10 @@ def pay(ledger: Ledger | None, guarantee: Guarantee, label: str) -> LedgerEntry 
     TypeError
         For an `Unproved` guarantee.
     """
-    return None if ledger is None else ledger.spend(guarantee, label=label)
+    return None if ledger is None else ledger.spend(guarantee, label=label, search=search)
 
 
-def settle(ledger: Ledger, number: int, spent: Guarantee) -> LedgerEntry | None:
+def settle(ledger: Ledger, number: int, spent: Guarantee, steps: int = 0) -> LedgerEntry | None:
     """Puts what a search spent in the place of what was set aside, where that is proved.
 
     Pure steps that stop early have spent the sum of their epsilon, to every budget; Gaussian ones
@@ -48,6 +52,8 @@ def settle(ledger: Ledger, number: int, spent: Guarantee) -> LedgerEntry | None:
     number : int
         Of the entry.
     spent : GDP or PureDP
+    steps : int
+        As of `Ledger.settle`.
 
     Returns
     -------
@@ -56,7 +62,7 @@ def settle(ledger: Ledger, number: int, spent: Guarantee) -> LedgerEntry | None:
     """
     if not isinstance(spent, PureDP) and not isinstance(ledger.budget, (GDP, ZCDP)):
         return None
-    return ledger.settle(number, spent)
+    return ledger.settle(number, spent, steps)
 
 
 @contextlib.contextmanager

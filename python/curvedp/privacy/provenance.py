@@ -10,6 +10,7 @@ from typing import Any
 
 import curvedp
 from curvedp.privacy.base import Guarantee
+from curvedp.privacy.guarantees import GDP
 from curvedp.privacy.ledger import Ledger
 from curvedp.privacy.store import LedgerEntry
 
@@ -40,7 +41,7 @@ class Payment:
     >>> import curvedp as cdp
     >>> ledger = cdp.Ledger(cdp.GDP(mu=2.0), unit="patient")
     >>> str(Payment.of(ledger, ledger.spend(cdp.GDP(mu=1.0)))).split(": ")[1]
-    'GDP(mu=1) of GDP(mu=2) is spent, GDP(mu=1.73205) is left'
+    'GDP(mu=1) of GDP(mu=2) is spent, GDP(mu=1.73205) is left (squares of mu add up)'
     """
 
     ledger: str
@@ -71,9 +72,10 @@ class Payment:
     def __str__(self) -> str:
         place = f"the ledger {self.ledger}" if self.ledger else "a ledger in memory"
         left = "nothing" if self.remaining is None else self.remaining.as_rest()
+        squares = " (squares of mu add up)" if isinstance(self.budget, GDP) else ""
         return (
             f"entry {self.number} of {place} charged {self.guarantee}: {self.spent} of "
-            f"{self.budget} is spent, {left} is left"
+            f"{self.budget} is spent, {left} is left{squares}"
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -21,16 +21,19 @@ from curvedp.privacy.disclosure import Disclosure
 from curvedp.privacy.guarantees import GDP, NO_GUARANTEE, ApproxDP, PureDP, Unproved, compose
 from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.record_count import RecordCount
-from curvedp.privacy.statement import Statement, statement
+from curvedp.privacy.statement import FALSE_ALARMS, Statement, statement
 from curvedp.privacy.wording import (
     LOCAL,
+    alarm_of,
     coverage_text,
     limits_of_error,
     power_of,
     told_error,
-    unproved_text,
 )
 from curvedp.unit import Unit, told_in
+
+#: Facts that releases from one data set have in common.
+_COMMON = {"neighbouring", "records", "units", "domain", "calibration", "provenance"}
 
 
 class ReleaseText(Disclosed):
@@ -41,6 +44,8 @@ class ReleaseText(Disclosed):
 
     #: Where the function stands that draws it.
     _display = "curvedp.plotting.releases:display_of"
+    #: True if what it rests on had been released before: its guarantee does not cover that.
+    _given = False
 
     value: NDArray[np.float64]
     guarantee: Guarantee
@@ -69,7 +74,7 @@ class ReleaseText(Disclosed):
         """Five sentences: who is protected, against whom, assuming what, the cost, the accuracy."""
         return statement(
             self.guarantee,
-            n=f"n = {self.n} {'units' if self.units_by_name else 'records'}",
+            n=f"the number of {'units' if self.units_by_name else 'records'}, n = {self.n}",
             accuracy=self._accuracy(),
             by_name=self.units_by_name,
             records_per_unit=self.records_per_unit,
@@ -95,17 +100,30 @@ class ReleaseText(Disclosed):
         lines += [*self.statement.lines(), ""]
         return "\n".join([*lines, *self._details()]) + "\n"
 
-    def _details(self) -> list[str]:
-        """Lines of a report after the statement."""
+    def _details(self, known: Sequence[tuple[str, str]] = ()) -> list[str]:
+        """Lines of a report after the statement, without facts that are known."""
         lines = []
-        for name, text in self._facts():
-            lines += _row(name, text)
+        for fact in self._facts():
+            lines += [] if fact in known else _row(*fact)
         for note in self._notes():
             lines += ["", *textwrap.wrap(note, 88)]
-        lines += ["", "assumptions:" if self.assumptions else "assumptions: none"]
-        for text in self.explained_assumptions():
+        further = self.explained_assumptions()
+        if further or not known:
+            lines += ["", f"further assumptions:{'' if further else ' none'}"]
+        for text in further:
             lines += textwrap.wrap(f"- {text}", 88, subsequent_indent="  ")
-        return [*lines, *lines_of_parts(self.parts, self.coverage)]
+        known = [*known, *self._common()]
+        if self._given:
+            return [*lines, *lines_of_parts(self.parts, None, known)]
+        return [*lines, *lines_of_parts(self.parts, self.guarantee, known, self.coverage)]
+
+    def _inside(self, known: Sequence[tuple[str, str]]) -> tuple[list[str], list[tuple[str, str]]]:
+        """Lines within another's report, and the facts that are known after them."""
+        return [self._title, "", *self._details(known)], [*known, *self._common()]
+
+    def _common(self) -> list[tuple[str, str]]:
+        """Facts that the releases that it rests on need not repeat."""
+        return [fact for fact in self._facts() if fact[0] in _COMMON]
 
     def _disclosure(self) -> Disclosure:
         return Disclosure(
@@ -120,10 +138,10 @@ class ReleaseText(Disclosed):
             assumptions=self.assumptions,
             noise=(
                 f"{self.mechanism}: sensitivity {rounded_up(self.sensitivity)}, noise scale "
-                f"{rounded_down(self.scale)}, error of the solver at most "
-                f"{rounded_up(self.solver_tolerance, 3)}",
+                f"{rounded_down(self.scale)}, error of the solver "
+                f"{self._tolerance() or '0'}",
             ),
-            parts=tuple((part.statistic, part.guarantee) for part in self.parts),
+            parts=tuple((part.statistic, part.guarantee) for part in self.parts if not self._given),
             count=None if self.coverage is None else self.coverage.guarantee,
             is_local=self.is_local,
         )
@@ -178,11 +196,9 @@ class ReleaseText(Disclosed):
     def _repr_html_(self) -> str:
         return card(
             self._title,
-            self._facts(),
-            alarm=unproved_text(self.guarantee),
+            [*self.statement.items(), *self._facts()],
+            alarm=alarm_of(self.guarantee, self._warnings()),
             notes=[
-                *(f"{name}: {text}" for name, text in self.statement.items()),
-                *self._warnings(),
                 *self._notes(),
                 *(f"assumes {text}" for text in self.explained_assumptions()),
             ],
@@ -213,17 +229,31 @@ class ReleaseText(Disclosed):
             ("domain", self._domain()),
             (
                 "sensitivity",
-                f"{rounded_up(self.sensitivity)}, solver tolerance "
-                f"{rounded_up(self.solver_tolerance, 3)} "
-                f"({'enters twice' if self.calibration == 'proved' else 'not counted'}){of_metric}",
+                f"{rounded_up(self.sensitivity)}{of_metric}: the most that {self._one()} changes "
+                f"before noise{self._solver()}",
             ),
             ("noise scale", rounded_down(self.scale) + of_metric),
             ("expected error", self._error()),
             *self._noise(),
-            *([] if self.coverage is None else [("coverage", str(self.coverage))]),
             ("calibration", self._calibration()),
             *([] if self.provenance is None else [("provenance", str(self.provenance))]),
         ]
+
+    def _one(self) -> str:
+        """The unit of the guarantee, in short."""
+        return "one unit" if self.units_by_name or self.records_per_unit > 1 else "one record"
+
+    def _solver(self) -> str:
+        """The solver's part of the sensitivity."""
+        if not self._tolerance():
+            return ""
+        counted = "counted twice" if self.calibration == "proved" else "which is not counted"
+        return f"; the solver adds {self._tolerance()}, {counted}"
+
+    def _tolerance(self) -> str:
+        """The bound on the solver's error."""
+        bound = rounded_up(self.solver_tolerance, 3)
+        return f"at most {bound}" if self.solver_tolerance else ""
 
     def _told_value(self) -> list[tuple[str, str]]:
         """The value in the unit of the ball."""
@@ -268,7 +298,11 @@ class ReleaseText(Disclosed):
     def _error(self) -> str:
         """The expected error, and what it leaves out."""
         known = told_error(self.statistic, self.ball_unit, self.expected_error)
-        default = "" if self.expected_error is None else "mean distance"
+        default = "mean size of the error"
+        if power_of(self.statistic) == 1:
+            default = "mean distance from that of the records"
+        if self.expected_error is None:
+            default = ""
         limits = limits_of_error(self.statistic) or default
         used = "" if self.count is None else "about the records that were used"
         told = "; ".join(filter(None, (limits, used)))
@@ -336,31 +370,48 @@ def used_by(parts: Sequence[ReleaseText], n: int) -> str:
     return f"n = {n}" if count is None else count.used(n)
 
 
-def lines_of_parts(parts: Sequence[ReleaseText], coverage: Coverage | None = None) -> list[str]:
-    """Lines of a report on the releases that it rests on, with what they and a count add up to."""
+def lines_of_parts(
+    parts: Sequence[ReleaseText],
+    whole: Guarantee | None,
+    known: Sequence[tuple[str, str]] = (),
+    coverage: Coverage | None = None,
+) -> list[str]:
+    """Lines of a report on the releases that it rests on, with what they and a count add up to.
+
+    What they have in common, and the facts that are known, stand once.
+
+    Parameters
+    ----------
+    parts : sequence of Release
+    whole : Guarantee or None
+        Of what rests on them; None if it does not cover them.
+    known : sequence of (name, text)
+    coverage : Coverage or None
+    """
     if not parts:
         return []
-    whole = _added_up([part.guarantee for part in parts], coverage)
-    lines = [
-        "",
-        *textwrap.wrap(
-            f"computed from these releases, which the guarantee above covers{whole}:", 88
-        ),
-    ]
+    covered = "which the guarantee above does not cover: theirs is added to it"
+    if whole is not None:
+        told = _added_up([part.guarantee for part in parts], coverage, whole)
+        covered = f"which the guarantee above covers{told}"
+    lines = ["", *textwrap.wrap(f"computed from these releases, {covered}:", 88)]
     for part in parts:
-        inner = [part._title, "", *part._details()]
+        inner, known = part._inside(known)
         lines += ["", *textwrap.indent("\n".join(inner), "  ").split("\n")]
     return lines
 
 
-def _added_up(guarantees: list[Guarantee], coverage: Coverage | None) -> str:
+def _added_up(guarantees: list[Guarantee], coverage: Coverage | None, whole: Guarantee) -> str:
     """The composition of guarantees of releases from one data set, if they are of one kind."""
     counted = [] if coverage is None else [coverage.guarantee]
     guarantees = guarantees + counted
     kinds = {type(guarantee) for guarantee in guarantees}
     if len(guarantees) < 2 or len(kinds) > 1 or Unproved in kinds or adds_or_removes(guarantees[0]):
         return ""
-    return f" (together{' with the count' if counted else ''} {compose(*guarantees)})"
+    together = compose(*guarantees)
+    leaves = together.power(FALSE_ALARMS) < 0.999 * whole.power(FALSE_ALARMS)
+    rest = "; the value itself has the rest" if leaves else ""
+    return f" (together{' with the count' if counted else ''} {together}{rest})"
 
 
 def _paragraph(text: str) -> list[str]:

@@ -42,7 +42,7 @@ class Statement:
     >>> import numpy as np, curvedp as cdp
     >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
     >>> mean = cdp.frechet_mean(np.tile(ball.center, (500, 1)), ball, cdp.GDP(mu=1.0))
-    >>> mean.statement.cost.split("alarms, ")[1].split(".")[0]
+    >>> mean.statement.cost.split("alarms, ")[1].split(";")[0]
     'finds it in at most 26 % of cases'
     """
 
@@ -106,7 +106,8 @@ def statement(
     guarantee : Guarantee
         Of all that is released, to one unit.
     n : str
-        What is public about numbers where a record is replaced, such as ``"n = 600 records"``.
+        What is public about numbers where a record is replaced, such as ``"the number of records,
+        n = 600"``.
     accuracy : str
         See `accuracy_of`.
     by_name : bool
@@ -131,7 +132,7 @@ def statement(
         what = "what they are" if by_name else "what it is"
         if guarantee.neighbours == "replace":
             protected = f"{unit}: the release hardly depends on {what}. "
-            protected += f"Not protected: {n}, which is public."
+            protected += f"Public, so not protected: {n}."
         else:
             there = "whether they are there" if by_name else "whether it is there"
             protected = f"{unit}: the release hardly depends on {there}, nor on {what}. "
@@ -139,7 +140,7 @@ def statement(
             if private_keys:
                 protected += " So is which groups there are."
             elif grouped:
-                protected += " Not protected: the groups' keys, which are public."
+                protected += " Public, so not protected: which groups there are."
         if not by_name and records_per_unit == 1 and not _named(provenance):
             protected += " A person who contributes several records is protected less."
     return Statement(
@@ -162,8 +163,9 @@ def cost_of(guarantee: Guarantee, provenance: Provenance | None = None) -> str:
     Examples
     --------
     >>> import curvedp as cdp
-    >>> cost_of(cdp.GDP(mu=1.0)).split("alarms, ")[1]
-    'finds it in at most 26 % of cases. It implies (4.89, 1e-06)-DP.'
+    >>> cost_of(cdp.GDP(mu=1.0)).split("alarms, ")[1].split(". ")
+    ['finds it in at most 26 % of cases; who guesses, in 5 %',
+     'It implies epsilon = 4.89 at delta = 1e-06.']
     """
     if isinstance(guarantee, Unproved):
         return f"not known. {guarantee.claimed} was claimed, which no ledger accepts."
@@ -175,14 +177,16 @@ def cost_of(guarantee: Guarantee, provenance: Provenance | None = None) -> str:
     }[guarantee.neighbours]
     found = (
         f"{guarantee}: whoever tests {question}, with "
-        f"{100 * FALSE_ALARMS:.0f} % false alarms, finds it in at most {share} % of cases."
+        f"{100 * FALSE_ALARMS:.0f} % false alarms, finds it in at most {share} % of cases; who "
+        f"guesses, in {100 * FALSE_ALARMS:.0f} %."
     )
     if power > _SURE:
         found += " SO LARGE A BUDGET PROTECTS NOBODY."
     elif isinstance(guarantee, PureDP):
         found += f" No event becomes more than {_times(guarantee.epsilon)} times as likely."
     elif isinstance(guarantee, (GDP, ZCDP)):
-        found += f" It implies ({rounded_up(guarantee.to_epsilon(1e-6), 3)}, 1e-06)-DP."
+        implied = rounded_up(guarantee.to_epsilon(1e-6), 3)
+        found += f" It implies epsilon = {implied} at delta = 1e-06."
     if provenance is None:
         return found
     if provenance.payment is None:
@@ -225,10 +229,12 @@ def _against(guarantee: Guarantee, steady: bool, local: bool) -> str:
     if isinstance(guarantee, Unproved):
         return "nobody, as far as is proved."
     knows = "the method tells" if local else "the method and all other records tell"
-    seen = "" if steady else ", nor how long the computation took"
+    seen = " or the computer's memory"
+    if not steady:
+        seen = ", the computer's memory, or how long the computation took"
     return (
         f"everybody who sees the release, whoever that is, whatever {knows} them, with any "
-        f"computer. Not against who sees the records themselves or the computer's memory{seen}."
+        f"computer. Not against those who see the records themselves{seen}."
     )
 
 
@@ -239,7 +245,7 @@ def _assuming(guarantee: Guarantee, grouped: bool, local: bool) -> str:
     groups = ", the groups" if grouped else ""
     return (
         f"{public}{groups} and all parameters were known or chosen without a look at the records, "
-        "and whatever else is released from them is counted too."
+        "and whatever else is released from them is added to the cost."
     )
 
 

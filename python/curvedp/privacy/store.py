@@ -1,4 +1,4 @@
-"""Stores of a ledger's account: in memory, or in an SQLite file shared by processes.
+"""A ledger's account in an SQLite file shared by processes.
 
 A store holds the exact total charged so far and the list of entries. `charge` decides and records
 in one step that no other thread or process can interleave with, and returns only when the charge
@@ -12,7 +12,7 @@ import os
 import sqlite3
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,13 +22,21 @@ from types import NoneType
 from typing import Any
 
 from curvedp.errors import LedgerError
+from curvedp.privacy import steps as noted
+from curvedp.privacy.account import (
+    Cost,
+    Decide,
+    Spend,
+    Total,
+    check_paid,
+    check_settled,
+    check_steps,
+    known_search,
+)
 from curvedp.privacy.base import Guarantee
 from curvedp.privacy.place import JOURNALS, check_files, real_path
+from curvedp.privacy.steps import Noted, Step
 from curvedp.privacy.stored import DAMAGE
-
-Total = tuple[Fraction, ...]
-Decide = Callable[[Total], Total]
-Cost = Callable[[Guarantee], Total]
 
 
 @dataclass(frozen=True)
@@ -61,16 +69,6 @@ class LedgerEntry:
 
 
 @dataclass(frozen=True)
-class Spend:
-    """A spend as stores keep it; `settles` is the number of the one in whose place it stands."""
-
-    time: datetime
-    label: str
-    guarantee: Guarantee
-    settles: int | None = None
-
-
-@dataclass(frozen=True)
 class MadeWith:
     """A ledger's budget, and the names of its data set and of its unit."""
 
@@ -79,45 +77,10 @@ class MadeWith:
     unit: str
 
 
-class MemoryStore:
-    """Account of one process; refuses to be used by a fork, which would spend a copy."""
-
-    def __init__(self, start: Total) -> None:
-        self._lock = threading.Lock()
-        self._process = os.getpid()
-        self._account: tuple[Total, tuple[tuple[Spend, Total], ...]] = (start, ())
-
-    def _check_process(self) -> None:
-        if os.getpid() != self._process:
-            raise LedgerError(
-                "this ledger lives in the memory of another process and a copy would spend its "
-                "budget twice: give the ledger a path to share it"
-            )
-
-    def charge(self, decide: Decide, spend: Spend) -> tuple[int, Total]:
-        """Decides and records; the spend's number, from 1, and the total after it."""
-        self._check_process()
-        with self._lock:
-            total, spends = self._account
-            after = decide(total)
-            if spend.settles is not None:
-                check_settled(spend.settles, [own for own, _ in spends])
-            self._account = (after, (*spends, (spend, after)))
-            return len(spends) + 1, after
-
-    def read(self) -> tuple[Total, tuple[tuple[Spend, Total], ...]]:
-        """The total, and each spend with the total after it."""
-        self._check_process()
-        return self._account
-
-    def total(self) -> Total:
-        return self.read()[0]
-
-
 _APPLICATION = 0x63647031
-_SCHEMA = 5
+_SCHEMA = 6
 _BUSY_SECONDS = 60.0
-_TABLES = """
+_TABLES = f"""
 CREATE TABLE account (
     id INTEGER PRIMARY KEY CHECK (id = 1), budget TEXT NOT NULL, total TEXT NOT NULL,
     data TEXT NOT NULL, unit TEXT NOT NULL
@@ -127,6 +90,7 @@ CREATE TABLE entry (
     time TEXT NOT NULL, label TEXT NOT NULL, guarantee TEXT NOT NULL, total TEXT NOT NULL,
     settles INTEGER UNIQUE
 );
+{noted.TABLES.strip()}
 """
 _INSERT = "INSERT INTO entry (time, label, guarantee, total, settles) VALUES (?, ?, ?, ?, ?)"
 _ENTRIES = "SELECT time, label, guarantee, total, settles FROM entry ORDER BY id"
@@ -279,15 +243,36 @@ class FileStore(_LedgerFile):
         """As `MemoryStore.charge`."""
         described = json.dumps(spend.guarantee.to_dict())
         with self._transaction("BEGIN IMMEDIATE") as connection:
+            own = (spend.search,)
+            paid = connection.execute("SELECT entry FROM search WHERE name = ?", own).fetchone()
+            if paid is not None:
+                [(text,)] = connection.execute("SELECT total FROM entry WHERE id = ?", paid)
+                return paid[0], _read(text)
             after = decide(self._total(connection))
             total = _write(after)
             connection.execute("UPDATE account SET total = ?", (total,))
             if spend.settles is not None:
                 check_settled(spend.settles, _spends(connection))
+                check_steps(spend, _searches(connection))
             row = (spend.time.isoformat(), spend.label, described, total, spend.settles)
             number = connection.execute(_INSERT, row).lastrowid
             assert number is not None
+            if spend.search is not None:
+                connection.execute("INSERT INTO search VALUES (?, ?)", (spend.search, number))
             return number, after
+
+    def note(self, search: str, before: tuple[Step, ...], steps: tuple[Step, ...]) -> bool:
+        """As `MemoryStore.note`."""
+        with self._transaction("BEGIN IMMEDIATE") as connection:
+            if known_search(_searches(connection), search).with_steps(before, steps) is None:
+                return False
+            noted.write(connection, search, steps)
+            return True
+
+    def searches(self) -> dict[str, Noted]:
+        """As `MemoryStore.searches`."""
+        with self._transaction("BEGIN") as connection:
+            return _searches(connection)
 
     def read(self) -> tuple[Total, tuple[tuple[Spend, Total], ...]]:
         """As `MemoryStore.read`."""
@@ -309,6 +294,8 @@ class FileStore(_LedgerFile):
                 spends.append((spend, total))
             if last != total:
                 raise ValueError("a total that its entries do not make")
+            for own in _searches(connection).values():
+                check_paid(own, spends)
         return total, tuple(spends)
 
     def total(self) -> Total:
@@ -324,12 +311,9 @@ class FileStore(_LedgerFile):
         return _read(text)
 
 
-def check_settled(number: int, spends: Sequence[Spend]) -> None:
-    """Raises unless the entry of that number is there, settles none and is not settled."""
-    if not 1 <= number <= len(spends) or spends[number - 1].settles is not None:
-        raise ValueError("no entry that may be settled")
-    if any(own.settles == number for own in spends):
-        raise ValueError("an entry that was settled")
+def _searches(connection: sqlite3.Connection) -> dict[str, Noted]:
+    rows = connection.execute("SELECT settles FROM entry WHERE settles IS NOT NULL")
+    return noted.read(connection, {number for (number,) in rows})
 
 
 def _spends(connection: sqlite3.Connection) -> list[Spend]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from curvedp.privacy.base import Guarantee
 from curvedp.privacy.coverage import Coverage, GroupCoverage
@@ -20,10 +21,7 @@ _LIMITS_OF_ERROR = {
         "the noise is not all of it: how near the steps come to the median, and how far shortened "
         "logarithms move where they end, depends on the records and cannot be told from a release"
     ),
-    "Fréchet mean without a ball": (
-        "from noise, clipping and what the last step leaves; an estimate and no bound: records "
-        "far apart that counts do not tell from noise may add many times as much"
-    ),
+    "Fréchet mean without a ball": ("from noise, clipping and what the last step leaves"),
     "quantile": ("the noise scale counts ranks; the release is usually off by a few times as many"),
 }
 
@@ -43,6 +41,18 @@ LOCAL = "query among"
 
 #: Stands for the guarantee of what was computed without privacy.
 NOT_PRIVATE = "NONE: computed without privacy"
+
+
+def alarm_of(guarantee: Guarantee | None, warnings: Sequence[str]) -> str:
+    """The text that notebooks show before all else: a missing proof, warnings of the coverage.
+
+    Parameters
+    ----------
+    guarantee : Guarantee or None
+    warnings : sequence of str
+    """
+    texts = (unproved_text(guarantee), *(f"WARNING: {text}" for text in warnings))
+    return ". ".join(filter(None, texts))
 
 
 def power_of(statistic: str) -> int:

@@ -38,8 +38,9 @@ _MOST_BENT = 0.25
 #: How much of the mean of leverages may lie beyond the released one, and how well that is known: a
 #: group of records that no others are like has 1.
 _FAR, _UNKNOWN = 0.2, 0.25
-#: Clipping lengths of residuals that the last steps go, and some of those before, at most.
-_REACH = 6.0
+#: Clipping lengths of residuals that the last steps go, and some of those before, at most; and the
+#: length in radii of negative curvature from which steps of clipped contributions may stop short.
+_REACH, _CURVED = 6.0, 2.0
 
 _SPREAD = (
     "the spread of a covariate within its range may be noise alone, so that the slope is too "
@@ -289,9 +290,11 @@ class AdaptiveFit:
         beyond[-1] = known[-1] = 0.0
         chosen = int(np.argmax(beyond <= _FAR))
         self.leverage = float(max(cuts[chosen], self.design.covariates + 1.0))
-        # a group of all that leverage has n/leverage units, and may be clipped as a whole
-        units = self.design.n / self.leverage
-        hidden = chosen > 0 and units < self.design.clipped_units[-1]
+        # a group of all the leverage that noise may hide has n/leverage units, and may be clipped
+        # as a whole; but for that, releases say nothing where noise makes a leverage look low
+        possible = int(np.argmax(beyond + known <= _FAR))
+        units = self.design.n / cuts[possible]
+        hidden = possible > 0 and units < self.design.clipped_units[-1]
         if hidden or known[chosen] > _UNKNOWN:
             self.doubts.append(_RARE)
 
@@ -337,12 +340,14 @@ class AdaptiveFit:
         few units have it.
         """
         travelled = float(np.linalg.norm(self.velocities, axis=1).sum())
-        if not self.design.schedule.measures or travelled <= _REACH * self.residual:
+        root = math.sqrt(max(-self.design.ball.manifold.curvature_bounds[0], 0.0))
+        is_long = travelled > _REACH * self.residual or root * travelled > _CURVED
+        if not (self.design.schedule.measures and is_long):
             return False
         highest, farthest = self.law.highest_leverage, self.law.farthest
-        is_uneven = highest > self.design.usual_leverage
         if farthest is not None and math.isfinite(metric.spread):
             highest = max(highest, metric.leverage(farthest))
+        is_uneven = highest > self.design.usual_leverage
         return is_uneven and self.design.n / highest < self.design.clipped_units[-1]
 
     def _of_units(self, of_records: FloatArray) -> FloatArray:

@@ -74,6 +74,9 @@ class RSquaredRelease(Release):
 
     max_dist: float
 
+    #: The geodesic had been released, and paid for, before.
+    _given = True
+
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "max_dist", as_positive(self.max_dist, "max_dist"))

@@ -35,6 +35,8 @@ _NOT_ARRIVED = "the result may not have converged to the least-squares geodesic"
 _LEAST_LEVEL = 0.8
 #: Leverage over the released one beyond which too few records lie for a band.
 _BEYOND = 1.3
+#: Most of a prediction's variance that one unit is thought to decide.
+_MOST_LEVERAGE = 0.5
 
 
 class Coefficient(NamedTuple):
@@ -277,7 +279,8 @@ class GeodesicRelease(Release):
 
         Of sum_ab (A^-1)_ab <v_a, v_b> over these covariates, A the covariance of their velocities
         from noise and from sampling (a sandwich, so that the spread may change with x), traced over
-        directions. Post-processing: it costs no budget.
+        directions. The spread of errors rests on few units where covariates lie far out, hence F
+        and not chi^2. Post-processing: it costs no budget.
 
         Parameters
         ----------
@@ -303,7 +306,9 @@ class GeodesicRelease(Release):
         assert self.meat_deviation is not None
         error = self.meat_deviation / NORM_WEIGHT
         share = share_of_one_direction(self._raised_meat, self.meat_norm, error, self._dim)
-        test = wald(products, noise, sampling, share, self._dim)
+        assert self.leverage is not None
+        units = self.n / self.leverage
+        test = wald(products, noise, sampling, share, self._dim, units)
         return test._replace(p_value=math.nan) if self.doubts else test
 
     @quiet
@@ -346,11 +351,13 @@ class GeodesicRelease(Release):
             # what clipping adds as a rule, not at most
             deviation = self.expected_error / math.sqrt(self._metric.spread)
         noise = deviation**2 * np.trace(effect, axis1=-2, axis2=-1)
-        sampling = np.sum(meat * effect, axis=(-2, -1)) / (self.n * self._dim)
+        # residuals of a unit are shorter by its leverage (HC2), of the farthest units by this
+        count = self.n * (1.0 - min(self.leverage / self.n, _MOST_LEVERAGE))
+        sampling = np.sum(meat * effect, axis=(-2, -1)) / (count * self._dim)
         own = np.einsum("xxab->xab", effect)
         raw = np.sum(self.meat * own, axis=(-2, -1))
         error = self.meat_deviation * np.linalg.norm(own, axis=(-2, -1))
-        sampling = raised_diagonal(sampling, *np.stack([raw, error]) / (self.n * self._dim))
+        sampling = raised_diagonal(sampling, *np.stack([raw, error]) / (count * self._dim))
         noise = self.growth @ noise @ self.growth
         left = self.remains @ self.velocity_coords
         return self.velocity_coords @ self.velocity_coords.T, noise, sampling + left @ left.T

@@ -85,7 +85,7 @@ class TrendRelease(PermutationRelease):
         told = "change with the covariates" if self.rejects else "were not seen to change"
         return [
             f"the {self.n} records {told} at the level {self.level:g} "
-            f"({self.relabellings} relabellings, {self.kernel} kernel)"
+            f"({self.relabellings} relabellings, {self.kernel} kernel). {self._meaning}"
         ]
 
 

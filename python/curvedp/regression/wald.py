@@ -1,9 +1,10 @@
 """Wald tests of slopes from the second moments that a regression releases: post-processing.
 
 The velocities v_a of m covariates have errors with E <e_a, e_b> = A_ab, from noise and sampling.
-T = sum_ab (A^-1)_ab <v_a, v_b> has the mean m without slopes. Its law is that of chi^2 with m f
-degrees of freedom over f: f is 1 where all errors lie in one direction and d where they divide
-evenly (Satterthwaite 1946).
+T = sum_ab (A^-1)_ab <v_a, v_b> has the mean m without slopes. Its law is that of m F, F with m f
+and f (N/h - 1)/s^2 degrees of freedom: f is 1 where all errors lie in one direction and d where
+they divide evenly (Satterthwaite 1946); N/h units, all of one group, may be what the spread s^2 of
+errors from sampling is known by.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from curvedp._validation import FloatArray
 #: Least variance of contributions over that of residuals that spread alike, and by how much it is
 #: thought to differ from that.
 _LEAST, _PRIOR = 0.05, 0.5
+#: Fewest and most degrees of freedom of the spread: beyond these it counts as known.
+_FEWEST, _MOST = 1.0, 1e9
 
 
 class WaldTest(NamedTuple):
@@ -27,15 +30,19 @@ class WaldTest(NamedTuple):
     Attributes
     ----------
     statistic : float
-        About chi^2 with `dof` degrees of freedom without these slopes.
+        About `dof` times an F with `dof` and `spread_dof` degrees of freedom without these slopes.
     dof : float
         Number of slopes times the number of directions among which their errors divide.
+    spread_dof : float
+        How well the spread of errors is known: from few records far out in their covariates, or
+        from noise alone.
     p_value : float
         NaN where steps may not have arrived.
     """
 
     statistic: float
     dof: float
+    spread_dof: float
     p_value: float
 
 
@@ -116,7 +123,12 @@ def share_of_one_direction(meat: FloatArray, norm: float, error: float, dim: int
 
 
 def wald(
-    products: FloatArray, noise: FloatArray, sampling: FloatArray, share: float, dim: int
+    products: FloatArray,
+    noise: FloatArray,
+    sampling: FloatArray,
+    share: float,
+    dim: int,
+    units: float,
 ) -> WaldTest:
     """The test from inner products of velocities.
 
@@ -127,6 +139,8 @@ def wald(
     share : float
         See `share_of_one_direction`.
     dim : int
+    units : float
+        Fewest units that a slope may rest on.
     """
     count = len(products)
     inverse = np.linalg.pinv(noise + sampling, hermitian=True)
@@ -134,4 +148,7 @@ def wald(
     rest = 1.0 - by_noise
     directions = 1.0 / ((by_noise**2 + 2.0 * by_noise * rest) / dim + share * rest**2)
     statistic, dof = directions * float(np.sum(inverse * products)), count * directions
-    return WaldTest(statistic, dof, float(scipy.special.chdtrc(dof, max(statistic, 0.0))))
+    known = directions * (units - 1.0) / max(rest, 1.0 / _MOST) ** 2
+    spread_dof = min(max(known, _FEWEST), _MOST)
+    p_value = float(scipy.special.fdtrc(dof, spread_dof, max(statistic, 0.0) / dof))
+    return WaldTest(statistic, dof, spread_dof, p_value)

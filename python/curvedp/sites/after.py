@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from curvedp.sites.clusters import clusters_about
-from curvedp.sites.variance import variance_about
+from curvedp.sites.variance import last_of, variance_about
 from curvedp.sums.filter import Filter
 from curvedp.sums.found import Found
 from curvedp.sums.messages import SQUARED
@@ -45,8 +45,10 @@ class SearchAndMore(Search):
         budget = Filter(self.whole)
         budget.take(found.spent)
         if self.variance:
-            share = self.whole * math.sqrt(self.variance) if self.clusters else budget.rest
-            found = yield from variance_about(self, found, budget.take(share))
+            share = (
+                self.whole * math.sqrt(self.variance) if self.clusters else last_of(self, budget)
+            )
+            found = yield from variance_about(self, found, budget, share)
         if self.clusters:
             found = yield from clusters_about(self, found, budget, self.clusters)
         return replace(found, spent=budget.spent)

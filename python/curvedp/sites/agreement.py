@@ -79,11 +79,13 @@ class Agreement:
         then a round that one site misses is void, and `dropouts` counts those that work together or
         lie.
     spare : float
-        The part of what is left that the last round leaves, from 0 to .99: with it a last round
-        that too few sites answered is asked again.
+        The part of what is left that the last round leaves, from 0 to .99, be it the mean's, that
+        of the variance or of clusters: with it a last round that too few sites answered is asked
+        again. Without it a last round that is void leaves no mean, no variance, or centres as they
+        were.
     variance : float
         The part of the budget, of mu^2, 0 or from .01 to .5, for one round after the mean: the
-        variance about it, of distances up to the clip level. A round that is void leaves none.
+        variance about it, of distances up to the clip level.
     clusters : int
         0, or the number of centres of clusters about the mean, from 2 to 20, which take four more
         rounds and the part `clustering` of mu^2: none where the clip level about the mean reaches
@@ -275,13 +277,18 @@ class Agreement:
         if request.of == "diagonals":
             size = self.manifold.point_shape[0]
         if request.of == "cells" and request.base is not None:
+            size += 1
             size *= min(max(len(request.base) // size, 2), _MOST_CELLS)
         if (request.base is None) == at_point or (
             request.base is not None and request.base.shape != (size,)
         ):
             raise SiteError(f"the plan's base point is none of {self.manifold}")
         geometry = space_of(self.geometry, request)
-        if request.of in ("squares", "cells") and not SQUARED[0] <= request.radius <= SQUARED[1]:
+        lengths = [request.radius]
+        if request.of == "cells" and request.base is not None:
+            lengths = request.base[-(size // (self.manifold.point_size + 1)) :].tolist()
+        squared = all(SQUARED[0] <= own <= SQUARED[1] for own in lengths)
+        if request.of in ("squares", "cells") and not (squared and max(lengths) == request.radius):
             raise SiteError("the plan's clip level has no square that doubles hold")
         self._check_noise(request.kind, geometry, request.share)
         return len(weights_of(request, geometry))
@@ -291,7 +298,7 @@ class Agreement:
         start, keys = start_of(self.manifold), len(self.roster) if self.masks else 0
         entries = self.geometry.dim + 1 if start is None else len(start.weights)
         cells = 2 * self.clusters  # at least
-        plan = _KEY * keys + 8 * self.manifold.point_size * max(cells, 1)
+        plan = _KEY * keys + 8 * (self.manifold.point_size + 1) * max(cells, 1)
         answer = 8 * max(entries, (self.geometry.dim + 1) * max(cells, 1))
         if _HEADER + max(plan, answer) > LONGEST:
             raise ValueError(

@@ -2,6 +2,7 @@
 
 A round that is in the book is never answered again, also by another process or after a crash: two
 answers to one round, each with noise of its own, would have their difference and their mean read.
+The ledger has the same rounds (`Ledger.note`), so that an older copy of the book is known as one.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ import math
 import os
 import secrets
 import sqlite3
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from curvedp.errors import SiteError
-from curvedp.privacy import Ledger
+from curvedp.privacy.steps import Noted, Step
 from curvedp.privacy.stored import DAMAGE
 from curvedp.sites.kept import Kept
 from curvedp.sums.filter import Filter
@@ -22,8 +24,8 @@ from curvedp.sums.filter import Filter
 _MARK = 0x63647333
 _TABLES = """
 CREATE TABLE IF NOT EXISTS run (
-    id TEXT PRIMARY KEY, agreement TEXT NOT NULL, site TEXT NOT NULL, entry INTEGER,
-    paid TEXT NOT NULL, keys TEXT NOT NULL, is_over INTEGER NOT NULL
+    id TEXT PRIMARY KEY, agreement TEXT NOT NULL, site TEXT NOT NULL, is_paid INTEGER NOT NULL,
+    keys TEXT NOT NULL, is_over INTEGER NOT NULL
 );
 CREATE TABLE IF NOT EXISTS round (
     run TEXT NOT NULL, number INTEGER NOT NULL, plan TEXT NOT NULL, mu TEXT NOT NULL,
@@ -44,32 +46,22 @@ class Run:
     ----------
     agreement, site : str
         Digest of the agreement, and the site's name.
-    entry : int or None
-        Number of the ledger's entry that paid for it.
-    paid : str
-        Time of that entry, by which it is known again; empty without one.
+    is_paid : bool
+        True if it was begun with a ledger, which paid for it.
     keys : str
         Digest of the keys of all sites; empty without masks.
     is_over : bool
         True if nothing is answered any more.
-    rounds : tuple
+    rounds : tuple of Step
         Number, digest of the plan and share of mu of each round that was answered, in order.
     """
 
     agreement: str
     site: str
-    entry: int | None
-    paid: str
+    is_paid: bool
     keys: str
     is_over: bool
-    rounds: tuple[tuple[int, str, float], ...]
-
-    def is_paid_by(self, ledger: Ledger) -> bool:
-        """True if the entry is one of that ledger."""
-        if self.entry is None:
-            return False
-        own = [each.time.isoformat() for each in ledger.entries[self.entry - 1 : self.entry]]
-        return own == [self.paid]
+    rounds: tuple[Step, ...]
 
     def goes_on(self, before: Run) -> bool:
         """True if this may be what became of an earlier state of the run."""
@@ -78,12 +70,48 @@ class Run:
             self.is_over or not before.is_over
         )
 
-    def budget(self, mu: float) -> Filter:
-        """The rest of mu after its rounds."""
-        budget = Filter(mu)
-        for *_, share in self.rounds:
-            budget.take(share)
-        return budget
+    def check_noted(self, noted: Noted | None) -> None:
+        """Refuses a book that lacks rounds which a ledger has, and a ledger that lacks rounds.
+
+        A process that is killed leaves at most one round in the book alone.
+
+        Parameters
+        ----------
+        noted : Noted or None
+            What the ledger knows of the run.
+
+        Raises
+        ------
+        SiteError
+        """
+        if noted is None:
+            if self.rounds:
+                raise SiteError(
+                    "this run was begun with another ledger, or none: give the site that"
+                )
+            return
+        count = len(noted.steps)
+        if noted.steps != self.rounds[:count]:
+            raise SiteError(
+                "the ledger has rounds of this run that this site's state lacks: the state file is "
+                "an older copy, another one than before, or was not kept; this run goes on without "
+                "this site, which could answer a round twice"
+            )
+        if len(self.rounds) > count + 1:
+            raise SiteError(
+                "the ledger lacks rounds of this run that the state file has: it is an older copy, "
+                "and lacks what else was spent since; bring the last one back"
+            )
+        if noted.is_over:
+            raise SiteError("this run is over: a new one is paid anew")
+
+
+def budget_of(mu: float, rounds: Iterable[Step]) -> Filter:
+    """The rest of mu after rounds."""
+    budget = Filter(mu)
+    for own in rounds:
+        budget.take(own.share)
+    return budget
 
 
 class Book:
@@ -130,7 +158,7 @@ class Book:
     ) -> None:
         ids = connection.execute("SELECT id FROM run WHERE agreement = ? AND site = ?", whose)
         runs = [self._read(connection, run) for (run,) in ids.fetchall()]
-        shares = [share, *(mu for run in runs if run is not None for *_, mu in run.rounds)]
+        shares = [share, *(own.share for run in runs if run is not None for own in run.rounds)]
         if sum(Fraction(mu) ** 2 for mu in shares) > most:
             raise SiteError(
                 "the server would see more of this site's answers without masks than its own "
@@ -162,7 +190,7 @@ class Book:
         run: str,
         known: Run | None,
         begun: Run,
-        last: tuple[int, str, float],
+        last: Step,
         most: Fraction | None = None,
     ) -> None:
         """Writes down that a round is answered; as durable as the file is when it returns.
@@ -174,8 +202,7 @@ class Book:
             As `run` returned it: what was decided by.
         begun : Run
             The run itself, for the first round of it.
-        last : tuple
-            Number, digest of the plan and share.
+        last : Step
         most : Fraction or None
             As of `check_spent`.
 
@@ -191,8 +218,8 @@ class Book:
                     "this one is none"
                 )
             if known is None:
-                row = (run, begun.agreement, begun.site, begun.entry, begun.paid, begun.keys)
-                connection.execute("INSERT INTO run VALUES (?, ?, ?, ?, ?, ?, 0)", row)
+                row = (run, begun.agreement, begun.site, begun.is_paid, begun.keys)
+                connection.execute("INSERT INTO run VALUES (?, ?, ?, ?, ?, 0)", row)
             number, plan, mu = last
             if most is not None:
                 self._check_spent(connection, (begun.agreement, begun.site), mu, most)
@@ -226,7 +253,7 @@ class Book:
 
 def _run(connection: sqlite3.Connection, run: str) -> Run | None:
     row = connection.execute(
-        "SELECT agreement, site, entry, paid, keys, is_over FROM run WHERE id = ?", (run,)
+        "SELECT agreement, site, is_paid, keys, is_over FROM run WHERE id = ?", (run,)
     ).fetchone()
     rows = connection.execute(
         "SELECT number, plan, mu FROM round WHERE run = ? ORDER BY number", (run,)
@@ -234,11 +261,10 @@ def _run(connection: sqlite3.Connection, run: str) -> Run | None:
     if row is None:
         return None
     try:
-        rounds = tuple((int(number), str(plan), float.fromhex(mu)) for number, plan, mu in rows)
-        if not all(0.0 < mu < math.inf for *_, mu in rounds):
+        rounds = tuple(Step(int(number), str(plan), float.fromhex(mu)) for number, plan, mu in rows)
+        if not all(0.0 < own.share < math.inf for own in rounds):
             raise ValueError("shares")
-        entry = None if row[2] is None else int(row[2])
-        texts = str(row[3]), str(row[4])
-        return Run(str(row[0]), str(row[1]), entry, *texts, bool(row[5]), rounds)
+        texts = str(row[0]), str(row[1])
+        return Run(*texts, bool(row[2]), str(row[3]), bool(row[4]), rounds)
     except DAMAGE:
         raise SiteError("the state file is damaged: this run goes on without this site") from None

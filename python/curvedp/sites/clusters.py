@@ -17,12 +17,13 @@ import numpy as np
 
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
+from curvedp.sites.variance import last_of
 from curvedp.statistics.cells import Cells, cover, seeds, shrunk
 from curvedp.statistics.kmeans import clip_lengths
 from curvedp.sums.filter import Filter
 from curvedp.sums.found import Found
-from curvedp.sums.messages import CELL_LENGTH, ROUND_UNIT, Request, space_of
-from curvedp.sums.search import Asking, Search
+from curvedp.sums.messages import CELL_LENGTH, ROUND_UNIT, SQUARED, Request, space_of
+from curvedp.sums.search import Asking, Search, asked
 
 #: Part of the budget of the first centres, in mu^2, and how many rounds follow.
 _FIRST, _ROUNDS = 0.4, 3
@@ -35,9 +36,11 @@ _LEAST = 3.0
 
 
 def clusters_about(search: Search, found: Found, budget: Filter, count: int) -> Asking[Found]:
-    """Requests for cells, and what was found with centres, if no sum of the cover was void.
+    """Requests for cells, and what was found with centres.
 
-    Where the clip level about the mean reaches farther than doubles hold a ball nothing is asked.
+    A void sum is asked for again with what is left; where that is nothing centres stay as they are,
+    or there are none. Where the clip level about the mean reaches farther than doubles hold a ball
+    nothing is asked.
 
     Parameters
     ----------
@@ -45,7 +48,7 @@ def clusters_about(search: Search, found: Found, budget: Filter, count: int) -> 
     found : Found
         With a mean.
     budget : Filter
-        All that is left of it is spent.
+        All that is left of it is spent, but for `spare`.
     count : int
         Number of clusters.
     """
@@ -56,37 +59,47 @@ def clusters_about(search: Search, found: Found, budget: Filter, count: int) -> 
         ball = Ball(space, found.value.reshape(space.point_shape), radius)
     except ValueError:  # too far out for doubles
         return found
-    share = budget.take(rest * math.sqrt(_FIRST))
+    share = rest * math.sqrt(_FIRST)
     deviation = search.bound("round", search.geometry) / ROUND_UNIT * CELL_LENGTH / share
     full = _FULL * deviation * search.widening * math.sqrt(space.dim)
-    most = min(_MOST, _NUMBERS // space.point_size)
+    most = min(_MOST, _NUMBERS // (space.point_size + 1))
     size = max(2 * count, int(min(most, max(search.number, 0.0) / full)))
     points = _left(ball, cover(ball, size, _COVER * radius))
-    first = yield from _cells(search, points, radius, share)
+    if not np.isfinite(points).all():
+        return found
+    lengths = np.full(len(points), radius)
+    first = yield from _cells(search, points, lengths, budget, share)
     if first is None:
         return found
     moved = _moved(ball, points, first.steps * radius)
     still = Cells(first.counts, np.zeros_like(first.steps), first.deviation)
     centers = seeds(ball, ball.enter(_shaped(ball, moved)), np.ones(size), still, count)
-    sizes, each = np.full(count, np.nan), rest * math.sqrt((1.0 - _FIRST) / _ROUNDS)
+    sizes = np.full(count, np.nan)
     points = _left(ball, centers)
+    if not np.isfinite(points).all():
+        return found
     for number in range(_ROUNDS):
-        length = float(clip_lengths(ball, ball.enter(_shaped(ball, points))).max())
-        share = budget.take(budget.rest if number == _ROUNDS - 1 else each)
-        cells = yield from _cells(search, points, length, share)
+        lengths = clip_lengths(ball, ball.enter(_shaped(ball, points))).clip(*SQUARED)
+        share = last_of(search, budget)
+        if number < _ROUNDS - 1:
+            share = budget.rest / math.sqrt(_ROUNDS - number)
+        cells = yield from _cells(search, points, lengths, budget, share)
         if cells is not None:
-            points = _moved(ball, points, cells.steps * length)
+            points = _moved(ball, points, cells.steps * lengths[:, None])
             sizes = np.maximum(cells.counts, 0.0)
     return replace(found, centers=points, sizes=sizes)
 
 
-def _cells(search: Search, points: FloatArray, length: float, share: float) -> Asking[Cells | None]:
-    """Counts and steps of the cells of points; None if the sum is void."""
-    request = Request("round", share, points.reshape(-1), length, "cells")
-    noisy = yield request
-    if noisy is None:
+def _cells(
+    search: Search, points: FloatArray, lengths: FloatArray, budget: Filter, most: float
+) -> Asking[Cells | None]:
+    """Counts and steps of the cells of points, over their lengths; None if nothing is left."""
+    base = np.concatenate([points.reshape(-1), lengths])
+    request = Request("round", most, base, float(lengths.max()), "cells")
+    answered = yield from asked(budget, request)
+    if answered is None:
         return None
-    flat = space_of(search.geometry, request)
+    (noisy, share), flat = answered, space_of(search.geometry, request)
     unit = CELL_LENGTH / (ROUND_UNIT - 8.0 * flat.dim)
     deviation = search.bound("round", flat) / (share / search.widening) * unit
     rows = noisy[:-1].reshape(len(points), -1) * unit
@@ -97,11 +110,12 @@ def _cells(search: Search, points: FloatArray, length: float, share: float) -> A
 
 
 def _moved(ball: Ball, points: FloatArray, coords: FloatArray) -> FloatArray:
-    """exp_p(v) of each point, projected on the ball."""
+    """exp_p(v) of each point, projected on the ball; the point where doubles do not hold that."""
     ends = np.empty_like(points)
     ball.manifold.kernels.exp_coords(np.ascontiguousarray(coords), points, ends)
     inside = ball.enter(_shaped(ball, np.asarray(ball.manifold.project(_shaped(ball, ends)))))
-    return _left(ball, inside)
+    moved = _left(ball, inside)
+    return np.where(np.isfinite(moved).all(axis=1, keepdims=True), moved, points)
 
 
 def _shaped(ball: Ball, rows: FloatArray) -> FloatArray:

@@ -90,8 +90,8 @@ class SitesMeanRelease(LocatedMeanRelease):
             ),
             (
                 "protects",
-                f"against all who see the release, with any {self.dropouts} sites that drop out, "
-                f"work together or lie: the guarantee. Against one who {seen}. A site that lies "
-                "spoils the value and nobody's protection",
+                f"against all who see the release, up to {self.dropouts} sites that drop out, work "
+                f"together or lie among them: the guarantee. Against one who {seen}. A site that "
+                "lies spoils the value and nobody's protection",
             ),
         ]

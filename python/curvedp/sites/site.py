@@ -17,13 +17,17 @@ from curvedp._validation import as_count, as_positive
 from curvedp.errors import SiteError
 from curvedp.privacy import GDP, Ledger
 from curvedp.privacy.payment import charged, pay, settle
+from curvedp.privacy.steps import Noted, Step
 from curvedp.privacy.store import LedgerEntry
 from curvedp.sites.agreement import Agreement
-from curvedp.sites.book import Book, Run
-from curvedp.sites.wire import Answer, Plan
+from curvedp.sites.book import Book, Run, budget_of
+from curvedp.sites.wire import RUN, Answer, Plan
 from curvedp.statistics.grouping import Grouping, GroupsLike
 from curvedp.sums.noise import GaussianNoise
 from curvedp.sums.records import RecordSums
+
+#: mu that is charged for a run of which nothing was answered.
+_LEAST = 1e-9
 
 
 class SiteMean:
@@ -37,8 +41,9 @@ class SiteMean:
     name : str
         The site's own, of the roster.
     ledger : Ledger, optional
-        Of these records. The whole guarantee is set aside before the first answer of a run;
-        `finish` gives back what was not spent.
+        Of these records. The whole guarantee is set aside before the first answer of a run, and
+        each round is noted before it is answered; `finish` gives back what was not spent. With a
+        file an older copy of the state is known as one.
     state : path, optional
         File in which rounds are noted before they are answered, so that no restart answers one
         twice, and in which the secret of masks lies until `finish`. Without it the site serves one
@@ -174,8 +179,10 @@ class SiteMean:
             mask = self._checked_mask(asked.keys, known)
             begun = known or self._begun(asked)
             with charged(self._ledger, "the ledger keeps it for the later rounds of this run"):
-                last = (asked.round, asked.digest, asked.request.share)
+                last = Step(asked.round, asked.digest, asked.request.share)
+                self._note(asked.run, begun.rounds, last_is_new=False)  # if one was killed
                 self._book.note(asked.run, known, begun, last, self._most)
+                self._note(asked.run, (*begun.rounds, last), last_is_new=True)
                 noisy = self._sums.share_of_noisy(
                     asked.request,
                     self._stream(asked.round),
@@ -212,14 +219,15 @@ class SiteMean:
         with self._lock:
             self._book.forget(self.agreement.digest, self.name)
             for run in self._book.runs(self.agreement.digest, self.name):
-                own = self._book.end(run)
-                if own is None or own.entry is None or self._ledger is None:
-                    continue
-                if not own.is_paid_by(self._ledger):
+                self._book.end(run)
+            for own in self._noted().values():
+                if self._ledger is None or own.is_over:
                     continue
                 way = self.agreement.way
-                spent = GDP(own.budget(way.mu).spent, neighbours=way.neighbours)
-                entry = settle(self._ledger, own.entry, spent)
+                spent = max(budget_of(way.mu, own.steps).spent, _LEAST)
+                entry = settle(
+                    self._ledger, own.entry, GDP(spent, neighbours=way.neighbours), len(own.steps)
+                )
                 found += [] if entry is None else [entry]
         return found
 
@@ -286,11 +294,13 @@ class SiteMean:
         """Refuses rounds that were answered, another past, and more than the guarantee."""
         mu = self.agreement.way.mu
         if known is None:
-            known = Run(plan.agreement, self.name, None, "", "", False, ())
+            known = self._new(plan)
         if (known.agreement, known.site) != (plan.agreement, self.name):
             raise SiteError("the state file has this run under another agreement or name")
-        if known.rounds and self._ledger is not None and not known.is_paid_by(self._ledger):
-            raise SiteError("this run was begun with another ledger, or none: give the site that")
+        if self._ledger is not None:
+            known.check_noted(self._noted().get(plan.run))
+        elif known.is_paid:
+            raise SiteError("this run was begun with a ledger: give the site that")
         if known.is_over:
             raise SiteError("this run is over: a new one is paid anew")
         if known.rounds:
@@ -299,23 +309,60 @@ class SiteMean:
                 raise SiteError("this round was answered, or is older than one that was")
             if plan.round == last + 1 and plan.previous != digest:
                 raise SiteError("the plan before was another one than this site answered")
-        if plan.request.share > known.budget(mu).rest:
+        if plan.request.share > budget_of(mu, known.rounds).rest:
             raise SiteError("the plan asks for more than is left of the agreement's guarantee")
         self._book.check_spent(plan.agreement, self.name, plan.request.share, self._most)
 
     @property
     def _most(self) -> Fraction | None:
-        """Most that squares of shares may add up to over all runs, for `clear`."""
-        return None if self._clear is None else Fraction(self._clear) ** 2 / self.agreement.shares
+        """Most that squares of shares may add up to over all runs of the book, for `clear`."""
+        if self._clear is None:
+            return None
+        most = Fraction(self._clear) ** 2 / self.agreement.shares
+        for run, noted in self._noted().items():  # what an older copy of the book lacks
+            known = self._book.run(run)
+            lacking = noted.steps[0 if known is None else len(known.rounds) :]
+            most -= sum(Fraction(own.share) ** 2 for own in lacking)
+        return most
+
+    def _new(self, plan: Plan) -> Run:
+        """A run of which nothing was answered."""
+        is_paid, keys = self._ledger is not None, _digest(plan.keys)
+        return Run(plan.agreement, self.name, is_paid, keys, False, ())
 
     def _begun(self, plan: Plan) -> Run:
-        """A run that was just paid for."""
+        """A run that was just paid for, or by a process that was killed before it was noted."""
         promised = self.agreement.call.promise(self.agreement.guarantee, self._seed)
         label = f"{self.agreement.statistic.title} of {plan.sites} sites"
-        entry = pay(self._ledger, promised, label)
-        number = None if entry is None else entry.number
-        paid = "" if entry is None else entry.time.isoformat()
-        return Run(plan.agreement, self.name, number, paid, _digest(plan.keys), False, ())
+        pay(self._ledger, promised, label, self._search(plan.run))
+        return self._new(plan)
+
+    def _search(self, run: str) -> str:
+        """The name of a run in the ledger, which may have those of other studies and sites."""
+        return f"{self.agreement.digest} {self.name} {run}"
+
+    def _noted(self) -> dict[str, Noted]:
+        """Runs of this study and site as the ledger knows them."""
+        start, whole = self._search(""), {} if self._ledger is None else self._ledger.searches
+        own = {name[len(start) :]: noted for name, noted in whole.items() if name.startswith(start)}
+        return {run: noted for run, noted in own.items() if len(run) == RUN}
+
+    def _note(self, run: str, rounds: tuple[Step, ...], *, last_is_new: bool) -> None:
+        """Notes rounds in the ledger, of which it may lack some, and lacks the last if it is new.
+
+        Raises
+        ------
+        SiteError
+            If it has others, of a process with another copy of the state.
+        """
+        if self._ledger is None:
+            return
+        count = min(len(self._noted()[run].steps), len(rounds) - last_is_new)
+        if not self._ledger.note(self._search(run), rounds[:count], rounds[count:]):
+            raise SiteError(
+                "another process of this site answers the same run, or ended it: one answer "
+                "leaves, and this one is none"
+            )
 
     def _stream(self, number: int) -> _core.Stream:
         """Randomness of one round."""

@@ -10,17 +10,37 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from curvedp.sums.filter import Filter
 from curvedp.sums.found import Found
 from curvedp.sums.geometry import squares
 from curvedp.sums.messages import ROUND_UNIT, Request, squares_radius
-from curvedp.sums.search import Asking, Search
+from curvedp.sums.search import Asking, Search, asked
 
 
-def variance_about(search: Search, found: Found, share: float) -> Asking[Found]:
-    """The request for squares, and what was found with the variance; a void sum leaves none."""
-    noisy = yield Request("round", share, found.value, found.radius, "squares")
-    if noisy is None:
+def last_of(search: Search, budget: Filter) -> float:
+    """The share of a last round: all that is left, but for what a void one is asked again with."""
+    return budget.rest * math.sqrt(1.0 - search.spare**2)
+
+
+def variance_about(search: Search, found: Found, budget: Filter, most: float) -> Asking[Found]:
+    """The request for squares, and what was found with the variance.
+
+    A void sum is asked for again with what is left; where that is nothing there is no variance.
+
+    Parameters
+    ----------
+    search : Search
+    found : Found
+        With a mean.
+    budget : Filter
+    most : float
+        Share that is asked for.
+    """
+    wanted = Request("round", most, found.value, found.radius, "squares")
+    answered = yield from asked(budget, wanted)
+    if answered is None:
         return found
+    noisy, share = answered
     flat, square = squares(), found.radius**2
     unit = squares_radius(found.radius) / (ROUND_UNIT - 8.0 * flat.dim)
     deviation = search.bound("round", flat) / (share / search.widening) * unit

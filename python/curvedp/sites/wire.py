@@ -26,6 +26,8 @@ _FIRST_LINE = b"curvedp sites 1\n"
 #: Bytes of a message, at most.
 LONGEST = 2**20
 MOST_ROUNDS = 1000
+#: Digits of the id of a run.
+RUN = 32
 _KINDS = ("start", "scale", "tail", "round")
 _OF = ("records", "diagonals", "squares", "cells")
 
@@ -239,7 +241,7 @@ def _positive(text: Any) -> float:
 
 
 def _check_id(run: str, number: int) -> None:
-    if not (_is_hex(run, 32) and 0 <= number < MOST_ROUNDS):
+    if not (_is_hex(run, RUN) and 0 <= number < MOST_ROUNDS):
         raise ValueError("id")
 
 

@@ -8,6 +8,7 @@ All of the guarantee is the noise of the sums. Proof: docs/proofs/sums-of-messag
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
@@ -37,7 +38,7 @@ from curvedp.statistics.search_design import (
     whole_of,
 )
 from curvedp.statistics.statistic import Statistic
-from curvedp.sums.found import NOT_SHOWN, Found
+from curvedp.sums.found import NOT_SHOWN, Found, error_beyond, most_beyond
 from curvedp.sums.geometry import geometry_of
 from curvedp.sums.messages import Request
 from curvedp.sums.noise import GaussianNoise
@@ -75,6 +76,13 @@ class LocatedMeanRelease(Release):
         mean by about as much at most.
     left : float
         What the last step leaves of the way to the mean.
+    most_error : float
+        Expected distance if as many records as the counts do not exclude (`most_beyond`) lie at the
+        distance `reach`, all in one direction; `expected_error` is that if no more lie beyond the
+        clip level than counts show. Counts exclude by two standard deviations.
+    reach : float
+        The largest distance on compact spaces. Elsewhere so many clip levels (`REACH`), and
+        `error_within` tells the error for others: no figure holds wherever one record lies.
     spread : float
         Root mean square distance from the mean, of clipped distances.
     level : float
@@ -104,6 +112,8 @@ class LocatedMeanRelease(Release):
     noise: float
     cut: float
     left: float
+    most_error: float
+    reach: float
     spread: float
     level: float
     spent: float
@@ -113,7 +123,33 @@ class LocatedMeanRelease(Release):
     @property
     def most_beyond(self) -> float:
         """Most of the share of records beyond the clip level: two deviations above the counted."""
-        return min(max(1.0 - self.within, 0.0) + 2.0 * self.within_error, 1.0)
+        return most_beyond(self.within, self.within_error)
+
+    def error_within(self, reach: float) -> float:
+        """Expected distance if `most_beyond` of the records lie at a distance, in one direction.
+
+        sqrt(noise^2 + left^2 + (s (reach - clip level)/(1 - s))^2), s the share `most_beyond`, and
+        at least `expected_error`: docs/proofs/sums-of-messages.md, theorems 6 and 8.
+
+        Parameters
+        ----------
+        reach : float
+            A public distance from the mean within which all records lie.
+
+        Examples
+        --------
+        >>> import numpy as np, curvedp as cdp
+        >>> X = np.random.default_rng(0).normal(size=(2000, 3))
+        >>> mean = cdp.frechet_mean(X, "euclidean:3", cdp.GDP(mu=1.0))
+        >>> mean.expected_error < mean.error_within(10.0) < mean.error_within(100.0)
+        True
+        """
+        reach = as_positive(reach, "reach")
+        if not self.found:
+            return math.nan
+        assert self.expected_error is not None
+        own = (self.noise, self.left, self.clip_level)
+        return max(self.expected_error, error_beyond(*own, self.most_beyond, reach))
 
     @property
     def ball(self) -> Ball | None:
@@ -145,18 +181,13 @@ class LocatedMeanRelease(Release):
                 f"{self.clip_level:.4g}; {percent(self.within)} of the records within (standard "
                 f"deviation {100.0 * self.within_error:.2g} %)",
             ),
-            (
-                "beyond it",
-                f"up to {percent(self.most_beyond)} of the records (two standard deviations); "
-                "counts show how far as long as they stand out from noise: a share s at a "
-                "distance d that they do not show adds about s (d - clip level) to the error",
-            ),
+            ("beyond it", f"up to {percent(self.most_beyond)} of the records, as counted"),
             (
                 "of the error",
                 f"noise {self.noise:.3g}, clipping at most about {self.cut:.3g} as far as counts "
                 f"show, left of the way {self.left:.2g}; spread of the records {self.spread:.3g}",
             ),
-            ("sums", f"{self.blocks} blocks, {self.rounds} rounds; {self._budget()}"),
+            ("sums", f"blocks {self.blocks}, rounds {self.rounds}; {self._budget()}"),
         ]
 
     def _budget(self) -> str:
@@ -197,7 +228,24 @@ class LocatedMeanRelease(Release):
         return f" Counted: {self._count()[1]}."
 
     def _error(self) -> str:
-        return super()._error() if self.found else "not known: no mean was found"
+        if not self.found:
+            return "not known: no mean was found"
+        if self.most_error == self.expected_error:
+            return super()._error()
+        space = as_manifold(self.manifold)
+        is_compact = math.isfinite(space.injectivity_radius)
+        end = "as far as the space goes" if is_compact else "farther ones may add more"
+        return (
+            f"{self.expected_error:.3g} to {self.most_error:.3g}: the first if no more records lie "
+            f"beyond the clip level than counts show, the last if as many as they do not exclude "
+            f"({percent(self.most_beyond)}) lie {self.reach:.3g} away, {end}"
+        )
+
+    def __repr__(self) -> str:
+        if not self.found:
+            return super().__repr__()
+        error = f"error {self.expected_error:.3g} to {self.most_error:.3g}"
+        return f"{super().__repr__()[:-1]}, {error}>"
 
 
 @dataclass(frozen=True)
@@ -326,7 +374,7 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
 
     def further_columns(self, releases: Releases[LocatedMeanRelease]) -> dict[str, FloatArray]:
         """Numbers of each group's search for a table; `found` is 1 or 0."""
-        names = ("found", "n_points", "n_points_error", "spread", "level", "spent")
+        names = ("found", "n_points", "n_points_error", "most_error", "spread", "level", "spent")
         rows = [
             [np.nan if own is None else float(getattr(own, name)) for name in names]
             for own in releases.results or ()
@@ -336,29 +384,21 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
 
     def release_group(self, group: Group) -> LocatedMeanRelease:
         design: SearchDesign = group.design
-        space, rows = group.manifold, group.records
-        factors = factors_of(space)
-        parts = space.split(rows) if isinstance(space, Product) else (rows,)
         found: list[Found] = []
-        for number, own in enumerate(zip(factors, parts, design.shares, strict=True)):
+        for number, own in enumerate(zip(sums_of(group), design.shares, strict=True)):
             found.append(self._find(group, *own, number * _SUMS))
             if found[0].reason == NOT_SHOWN:  # of which nothing is released
-                found *= len(factors)
+                found *= len(design.shares)
                 break
         return self._released(group, found)
 
-    def _find(
-        self, group: Group, manifold: Manifold, records: FloatArray, share: Way, first: int
-    ) -> Found:
+    def _find(self, group: Group, sums: RecordSums, share: Way, first: int) -> Found:
         """The search on one factor, whose sums draw from the streams from `first` on."""
-        unit = group.call.records_per_unit
-        ends = group.ends if group.paid.units_by_name else None
-        sums = RecordSums(manifold, records, ends)
         search = Search(
             sums.geometry,
             PureNoise(share.epsilon) if isinstance(share, PureDP) else GaussianNoise(share.mu),
             group.n if _is_n_public(group.call) else None,
-            moved=unit,
+            moved=group.call.records_per_unit,
             own_units=self.channels == "own",
             clip=self.clip,
             max_rounds=self.max_rounds,
@@ -381,6 +421,17 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
             **{name: own[name] for name in common},
         )
         return LocatedMeanRelease(**(vars(released) | own))
+
+
+def sums_of(group: Group) -> Sequence[RecordSums]:
+    """Sums over a group's records, for each factor."""
+    if group.paid.unheld is not None:
+        return group.paid.unheld.sums
+    space, rows = group.manifold, group.records
+    parts = space.split(rows) if isinstance(space, Product) else (rows,)
+    ends = group.ends if group.paid.units_by_name else None
+    pairs = zip(factors_of(space), parts, strict=True)
+    return [RecordSums(factor, part, ends) for factor, part in pairs]
 
 
 def told(space: Manifold, found: list[Found], way: Way, n: int | None) -> dict[str, Any]:
@@ -412,6 +463,8 @@ def told(space: Manifold, found: list[Found], way: Way, n: int | None) -> dict[s
         "solver_tolerance": 0.0,
         "scale": largest if math.isnan(scale) else scale,
         "expected_error": error,
+        "most_error": joint("most_error"),
+        "reach": joint("reach"),
         "found": not missing,
         "reason": missing[0].reason if missing else None,
         "n_points": count.count,

@@ -60,13 +60,16 @@ class PermutationRelease(Release):
     width: float
     relabellings: int
 
+    #: What a positive value means.
+    _meaning = "The value is by how much what was found exceeds what chance gives at that level"
+
     @property
     def rejects(self) -> bool:
         """True if the test rejects."""
         return bool(self.value.item() > 0)
 
     def _error(self) -> str:
-        return f"{self.expected_error:.6g} (mean size of the noise of the gap)"
+        return f"{self.expected_error:.6g} (mean size of the noise of the value)"
 
 
 Outcome = TypeVar("Outcome", bound=PermutationRelease)

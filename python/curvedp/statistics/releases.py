@@ -31,7 +31,7 @@ from curvedp.privacy.of_parts import OfParts
 from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.record_count import RecordCount
 from curvedp.privacy.statement import Statement
-from curvedp.privacy.wording import told_error, unproved_text
+from curvedp.privacy.wording import alarm_of, told_error, unproved_text
 from curvedp.statistics.call import Call, composed
 from curvedp.statistics.coverage import why_not
 from curvedp.statistics.statistic import Result
@@ -406,11 +406,9 @@ class Releases(Disclosed, Generic[Result]):
         hidden = len(self) - len(shown)
         return card(
             self._title,
-            self._facts(),
-            alarm=unproved_text(self.guarantee),
+            [*self.statement.items(), *self._facts()],
+            alarm=alarm_of(self.guarantee, () if self.coverage is None else self.coverage.warnings),
             notes=[
-                *(f"{name}: {text}" for name, text in self.statement.items()),
-                *(() if self.coverage is None else self.coverage.warnings),
                 *([f"The first {len(shown)} groups; {hidden} more."] if hidden else []),
             ],
             columns=_COLUMNS,

@@ -74,7 +74,8 @@ class TwoSampleRelease(PermutationRelease):
         told = "differ" if self.rejects else "were not told apart"
         return [
             f"the samples of {self.sizes[0]} and {self.sizes[1]} records {told} at the level "
-            f"{self.level:g} ({self.relabellings} relabellings): their laws, not their means alone"
+            f"{self.level:g} ({self.relabellings} relabellings): their laws, not their means "
+            f"alone. {self._meaning}"
         ]
 
 

@@ -33,10 +33,12 @@ def derived(manifold: Manifold, records: FloatArray, request: Request) -> FloatA
     assert request.base is not None
     rows, valid = records.copy(), np.zeros(len(records), dtype=bool)
     manifold.kernels.snap(rows, valid)
-    bases = np.ascontiguousarray(request.base.reshape(-1, manifold.point_size))
-    points = (_squares if request.of == "squares" else _cells)(
-        manifold, rows, bases, request.radius
-    )
+    if request.of == "squares":
+        points = _squares(manifold, rows, request.base[None], request.radius)
+    else:
+        count = len(request.base) // (manifold.point_size + 1)
+        bases = request.base[:-count].reshape(count, manifold.point_size)
+        points = _cells(manifold, rows, bases, request.base[-count:])
     points[~valid] = np.nan
     return points
 
@@ -77,14 +79,16 @@ def _squares(manifold: Manifold, rows: FloatArray, bases: FloatArray, radius: fl
     return np.stack([np.minimum(dist, radius) ** 2, np.full_like(dist, 0.5 * radius**2)], axis=1)
 
 
-def _cells(manifold: Manifold, rows: FloatArray, bases: FloatArray, radius: float) -> FloatArray:
-    """(log x / R cut to length 1, 1) in the block of the nearest base."""
+def _cells(
+    manifold: Manifold, rows: FloatArray, bases: FloatArray, levels: FloatArray
+) -> FloatArray:
+    """(log x / R cut to length 1, 1) in the block of the nearest base, R being its level."""
     apart, logs = np.empty((len(rows), len(bases))), np.empty((len(rows), manifold.dim))
     manifold.kernels.pairwise_dist(rows, bases, apart)
     own = apart.argmin(axis=1)
     manifold.kernels.log_coords(rows, bases[own], logs)
     with np.errstate(over="ignore", invalid="ignore"):
-        logs /= radius
+        logs /= levels[own, None]
         logs /= np.maximum(np.linalg.norm(logs, axis=1), 1.0)[:, None]
     found, index = np.zeros((len(rows), len(bases), manifold.dim + 1)), np.arange(len(rows))
     found[index, own, :-1] = logs

@@ -17,6 +17,45 @@ TOO_CURVED = "the records surround the point from all sides: no mean stands out"
 VOID = "too few sites answered, and nothing is left to ask again"
 
 
+#: On spaces without a largest distance the larger printed error counts with so many clip levels.
+REACH = 32.0
+#: Counts exclude what is so many standard deviations above them.
+_EXCLUDED = 2.0
+
+
+def most_beyond(within: float, deviation: float) -> float:
+    """Most of the share of records beyond the clip level that counts do not exclude.
+
+    Parameters
+    ----------
+    within, deviation : float
+        The share within it, as counted, and its standard deviation.
+    """
+    return min(max(1.0 - within, 0.0) + _EXCLUDED * deviation, 1.0)
+
+
+def error_beyond(noise: float, left: float, clip: float, share: float, reach: float) -> float:
+    """Expected error if that share of the records lies at a distance, all in one direction.
+
+    Clipping moves the mean by e/h at most, e the mean excess over the clip level and h the share
+    of records within it (theorem 6).
+
+    Parameters
+    ----------
+    noise, left : float
+        Parts of the error that have other reasons.
+    clip : float
+        The clip level.
+    share : float
+    reach : float
+        The distance.
+    """
+    if reach <= clip or share == 0.0:
+        return math.hypot(noise, left)
+    within = 1.0 - share
+    return math.hypot(noise, left, share * (reach - clip) / within if within > 0.0 else math.inf)
+
+
 @dataclass(frozen=True)
 class Round:
     """A round of clipped logarithms.
@@ -79,6 +118,9 @@ class Found:
     expected_error : float
         Expected distance from the mean of the records: of noise, of the cut, and of what the last
         step leaves.
+    most_error, reach : float
+        The same if all that counts do not exclude lies beyond the clip level, at the distance
+        `reach`.
     """
 
     value: FloatArray | None
@@ -103,6 +145,8 @@ class Found:
     blocks: int = 0
     rounds: int = 0
     expected_error: float = math.nan
+    most_error: float = math.nan
+    reach: float = math.nan
 
 
 class Stopped(Exception):

@@ -49,7 +49,8 @@ class Request:
     of : str
         "records"; "diagonals", their logarithms as points of flat space; or "squares" of distances
         from `base` up to `radius`, with a count: see `squares_radius`; or "cells", of which `base`
-        has the points, one after the other: see `cells`.
+        has the points, one after the other, and then the clip level of each, of which `radius` is
+        the largest: see `cells`.
     levels : ndarray or None
         Of a histogram, falling.
     """
@@ -174,7 +175,7 @@ def space_of(geometry: Geometry, request: Request) -> Geometry:
         return log_diagonals(geometry.manifold.point_shape[0])
     if request.of == "cells":
         assert request.base is not None
-        return cells(geometry, len(request.base) // geometry.manifold.point_size)
+        return cells(geometry, len(request.base) // (geometry.manifold.point_size + 1))
     return geometry
 
 

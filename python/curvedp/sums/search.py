@@ -21,10 +21,12 @@ import numpy as np
 from curvedp import _core
 from curvedp._validation import FloatArray
 from curvedp.privacy.private_keys import key_threshold
+from curvedp.sums.filter import Filter
 from curvedp.sums.found import (
     NO_DIRECTION,
     NOT_SHOWN,
     OUT_OF_RANGE,
+    REACH,
     SPREAD_OUT,
     TOO_CURVED,
     TOO_FEW,
@@ -32,6 +34,8 @@ from curvedp.sums.found import (
     Found,
     Round,
     Stopped,
+    error_beyond,
+    most_beyond,
 )
 from curvedp.sums.geometry import Geometry, log_diagonals
 from curvedp.sums.messages import ROUND_UNIT, Kind, Of, Request, scale_levels, start_of
@@ -42,6 +46,8 @@ from curvedp.sums.tail_counts import MOST_OF_COLUMN, TailCounts, counts_of, leve
 _LEAST_SHARE = 0.01
 #: Most blocks, and most blocks on logarithms of diagonals.
 _BLOCKS, _FLAT_BLOCKS = 4, 2
+#: Records are looked at from so many points at most.
+_PASSES = 6
 #: A block on logarithms of diagonals settles where its step is at most this part of the clip level.
 _FLAT_SETTLED = 0.5
 #: Fewer records than so many standard deviations of their count by scale are too few.
@@ -122,6 +128,9 @@ class Search:
         self.widening = widening
         self.spare = spare
         self.missing = 0.0
+        #: From how many points the records were looked at, and from which last.
+        self.passes = 0
+        self._last: tuple[str, bytes] | None = None
         #: Numbers of records that were released, with the variances of their noise.
         self._counted: list[tuple[float, float]] = []
         self.blocks = self.rounds = 0
@@ -170,7 +179,7 @@ class Search:
             step = yield from self._round(self.geometry, base, radius, share, tails)
             base = self._moved(base, step)
             settled = _is_settled(step, self.schedule.settled * radius, self.geometry.dim)
-            if settled or noise.cost(self.budget.rest) < kept:
+            if settled or noise.cost(self.budget.rest) < kept or self.passes >= _PASSES - 1:
                 break
         assert step is not None
         return (yield from self._finish(base, step, tails, radius))
@@ -198,6 +207,8 @@ class Search:
             least_left = self.schedule.kept_last * noise.cost(whole)
             if slowness**2 * step.length <= last or noise.cost(self.budget.rest) <= least_left:
                 break
+            if self.passes >= _PASSES:
+                break
             self.rounds += 1
             share = self.schedule.further * whole
             step = yield from self._round(geometry, base, radius, share, tails)
@@ -222,6 +233,12 @@ class Search:
         cut = tails.excess(index, self.noise.near, self.noise.significant) / n
         left = self._left(step, max(beyond, 0.0) / n)
         level = tails.quantile(_BALL_LEVEL, n) + step.length / step.hessian
+        within = min(max(1.0 - beyond / n, 0.0), 1.0)
+        within_error = tails.beyond_error(index) / n
+        error = math.hypot(noise, self.noise.of_cut * cut, left)
+        farthest = self.geometry.largest
+        reach = farthest if self.geometry.is_compact else min(REACH * radius, farthest)
+        most = error_beyond(noise, left, radius, most_beyond(within, within_error), reach)
         return Found(
             value=None if reason else value,
             reason=reason,
@@ -229,12 +246,14 @@ class Search:
             count=self.count[0],
             count_deviation=self.count[1],
             radius=radius,
-            within=min(max(1.0 - beyond / n, 0.0), 1.0),
-            within_error=tails.beyond_error(index) / n,
+            within=within,
+            within_error=within_error,
             noise=noise,
             cut=cut,
             left=left,
-            expected_error=math.hypot(noise, self.noise.of_cut * cut, left),
+            expected_error=error,
+            most_error=max(error, most),
+            reach=reach,
             sensitivity=self.bound("round", self.geometry) / ROUND_UNIT * radius / n,
             scale=step.expected_noise / self.noise.unit_length(self.geometry.dim),
             spread=self._spread(tails, radius, step),
@@ -326,17 +345,15 @@ class Search:
     # ------------------------------------------------------------------ sums
 
     def _ask(self, wanted: Request) -> Asking[tuple[FloatArray, float]]:
-        """A noisy sum, and the share of the budget that its noise is that of.
-
-        A void sum has cost its share, and is asked for again with what is left, at most as much.
-        """
-        while True:
-            if min(wanted.share, self.budget.rest) < _LEAST_SHARE * self.budget.whole:
-                raise Stopped(VOID)
-            share = self.budget.take(wanted.share)
-            noisy = yield replace(wanted, share=share)
-            if noisy is not None:
-                return noisy, share / self.widening
+        """A noisy sum, and the share of the budget that its noise is that of."""
+        point = (wanted.of, b"" if wanted.base is None else wanted.base.tobytes())
+        self.passes += point != self._last
+        self._last = point
+        found = yield from asked(self.budget, wanted)
+        if found is None:
+            raise Stopped(VOID)
+        noisy, share = found
+        return noisy, share / self.widening
 
     def _counts(
         self, geometry: Geometry, base: FloatArray, *, of: Of = "records"
@@ -443,6 +460,24 @@ class Search:
         if not np.isfinite(point).all():
             raise Stopped(OUT_OF_RANGE)
         return point
+
+
+def asked(budget: Filter, wanted: Request) -> Asking[tuple[FloatArray, float] | None]:
+    """A noisy sum and its share; None where too little of a budget is left to ask for it.
+
+    A void sum has cost its share, and is asked for again with what is left, at most as much.
+
+    Parameters
+    ----------
+    budget : Filter
+    wanted : Request
+    """
+    while min(wanted.share, budget.rest) >= _LEAST_SHARE * budget.whole:
+        share = budget.take(wanted.share)
+        noisy = yield replace(wanted, share=share)
+        if noisy is not None:
+            return noisy, share
+    return None
 
 
 def _is_settled(step: Round, short: float, dim: int) -> bool:

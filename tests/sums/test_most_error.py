@@ -1,0 +1,129 @@
+"""Printed errors of means without a ball where records lie far out: a range, and what it rests on.
+
+No figure can hold wherever one record lies (docs/proofs/sums-of-messages.md, theorem 8); the larger
+one counts with all that the counts do not exclude, at a distance that it names.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import curvedp as cdp
+from curvedp.manifolds import as_manifold
+from curvedp.privacy.wording import percent
+from curvedp.statistics.located_mean import LocatedMeanRelease
+from curvedp.sums.found import REACH, error_beyond
+
+#: Space, root mean square distance, and where a part of the records lies.
+FAR = [
+    ("sphere:2", 0.05, 1.5, cdp.GDP(1.0)),
+    ("euclidean:3", 1.0, 30.0, cdp.GDP(1.0)),
+    ("euclidean:3", 1.0, 30.0, cdp.PureDP(1.0)),
+]
+
+
+def _releases(
+    spec: str, spread: float, at: float, share: float, guarantee: cdp.Guarantee, count: int = 40
+) -> tuple[list[LocatedMeanRelease], np.ndarray]:
+    """Releases that found a mean, and their errors."""
+    space, n = as_manifold(spec), 2000
+    coords = np.random.default_rng(3).standard_normal((n, space.dim)) * spread / space.dim**0.5
+    coords[: int(share * n), 0] += at
+    records = space.exp(space.coords_to_tangent(coords, space.origin), space.origin)
+    exact = cdp.nonprivate.frechet_mean(records, space).value
+    groups = np.repeat(np.arange(count), n)
+    found = cdp.frechet_mean(np.concatenate([records] * count), space, guarantee, groups=groups)
+    own = [release for release in found if release.found]
+    assert len(own) > 0.8 * count
+    return own, space.dist(np.array([release.value for release in own]), exact)
+
+
+@pytest.mark.parametrize(("spec", "spread", "at", "guarantee"), FAR)
+@pytest.mark.parametrize("share", [0.005, 0.05])
+def test_the_larger_printed_error_is_never_below_half_of_the_true_one(
+    spec: str, spread: float, at: float, guarantee: cdp.Guarantee, share: float
+) -> None:
+    """The control is `expected_error`, too small where counts do not show what lies far out."""
+    own, errors = _releases(spec, spread, at, share, guarantee)
+    assert np.median(errors / [release.most_error for release in own]) < 1.0
+    if share == 0.005:
+        assert np.median(errors / [release.expected_error for release in own]) > 4.0
+
+
+def test_without_far_records_the_smaller_one_is_near_the_true_one() -> None:
+    own, errors = _releases("euclidean:3", 1.0, 0.0, 0.0, cdp.GDP(1.0))
+    assert 0.5 < np.mean(errors) / np.median([release.expected_error for release in own]) < 2.0
+    assert all(release.most_error > release.expected_error for release in own)
+
+
+def test_both_follow_from_what_is_released() -> None:
+    """The formula again, at the reach that is printed and at others."""
+    own, _ = _releases("hyperboloid:2", 0.3, 0.0, 0.0, cdp.GDP(1.0), count=4)
+    for release in own:
+        share = 1.0 - release.within + 2.0 * release.within_error
+        assert release.most_beyond == pytest.approx(share)
+        assert release.reach == REACH * release.clip_level
+        for reach in (release.clip_level, 2.0, release.reach, 1e3):
+            further = share * max(reach - release.clip_level, 0.0) / (1.0 - share)
+            expected = math.sqrt(release.noise**2 + release.left**2 + further**2)
+            expected = max(expected, release.expected_error)
+            assert release.error_within(reach) == pytest.approx(expected)
+        assert release.error_within(release.reach) == pytest.approx(release.most_error)
+
+
+def test_it_reaches_as_far_as_a_compact_space() -> None:
+    own, _ = _releases("sphere:2", 0.1, 0.0, 0.0, cdp.GDP(1.0), count=2)
+    assert [release.reach for release in own] == [math.pi] * len(own)
+
+
+def test_shares_that_are_all_or_nothing() -> None:
+    assert error_beyond(3.0, 4.0, 1.0, 0.0, 9.0) == 5.0
+    assert error_beyond(3.0, 4.0, 1.0, 0.3, 1.0) == 5.0
+    assert error_beyond(3.0, 4.0, 1.0, 1.0, 9.0) == math.inf
+
+
+def test_one_sentence_tells_both_everywhere() -> None:
+    (release,) = _releases("euclidean:3", 1.0, 0.0, 0.0, cdp.GDP(1.0), count=1)[0]
+    range_ = f"{release.expected_error:.3g} to {release.most_error:.3g}"
+    text = " ".join(release.report().split())
+    assert text.count(f"{range_}: the first if no more records lie beyond the clip level") == 2
+    assert f"({percent(release.most_beyond)}) lie {release.reach:.3g} away" in text
+    assert f"error {range_}>" in repr(release)
+    assert release.to_dict()["most_error"] == release.most_error
+    assert LocatedMeanRelease.from_json(release.to_json()) == release
+
+
+def test_where_nothing_is_found_no_error_is_told() -> None:
+    rows = np.random.default_rng(1).standard_normal((2000, 3))
+    release = cdp.frechet_mean(cdp.Sphere(2).project(rows), "sphere:2", cdp.GDP(1.0))
+    assert not release.found
+    assert math.isnan(release.most_error)
+    assert math.isnan(release.error_within(1.0))
+    assert " to " not in repr(release).rpartition("value=")[2]
+
+
+def test_products_join_the_errors_of_their_factors() -> None:
+    space = cdp.Product(cdp.Sphere(2), cdp.Euclidean(2))
+    rng = np.random.default_rng(2)
+    parts = (cdp.Sphere(2).project([0, 0, 1] + 0.1 * rng.normal(size=(2000, 3))),)
+    parts += (rng.normal(size=(2000, 2)),)
+    release = cdp.frechet_mean(space.join(parts), space, cdp.GDP(3.0))
+    assert release.found
+    assert release.expected_error < release.most_error < math.inf
+    assert release.reach > math.pi
+
+
+def test_one_record_far_out_leaves_printed_figures_as_they_were() -> None:
+    """Theorem 8: only a figure for the distance at which that record lies holds for it."""
+    rows = np.random.default_rng(3).standard_normal((2000, 3))
+    rows[0, 0] = 1e6
+    groups = np.repeat(np.arange(20), 2000)
+    found = cdp.frechet_mean(
+        np.concatenate([rows] * 20), "euclidean:3", cdp.GDP(1.0), groups=groups
+    )
+    error = 1e6 / 2000
+    assert np.median([own.most_error for own in found if own.found]) < error / 50.0
+    assert all(own.error_within(1e6) > error for own in found if own.found)
