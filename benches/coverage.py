@@ -159,10 +159,13 @@ def limit(draws: int) -> None:
 def times(quick: bool) -> None:
     """Prints the processor time with a count and without: medians of calls that take turns."""
     n, repeats = (20_000, 3) if quick else (1_000_000, 11)
-    for space, size, per_group in [
-        ("sphere:2", n, None),
-        ("spd:3", n // 10, None),
-        ("sphere:2", 5 * n, 5),
+    for space, size, per_group, coverage, mu in [
+        ("sphere:2", n, None, True, 1.0),
+        ("spd:3", n // 10, None, True, 1.0),
+        ("sphere:2", 5 * n, 5, True, 1.0),
+        ("sphere:2", 5 * n, 5, "each", 20.0),
+        ("sphere:2", n, 50, "each", 1.0),
+        ("sphere:2", n, 500, "each", 1.0),
     ]:
         manifold = cdp.as_manifold(space)
         ball = cdp.Ball(manifold, manifold.random_point(rng=1), 0.8)
@@ -172,14 +175,17 @@ def times(quick: bool) -> None:
         how = {} if per_group is None else {"groups": np.arange(0, size + 1, per_group)}
         taken = np.empty((repeats, 2))
         for row in taken:
-            for counts in (0, 1):
+            for place, counts in enumerate((False, coverage)):
                 begun = time.process_time()
-                cdp.frechet_mean(rows, ball, cdp.GDP(1.0), coverage=bool(counts), **how)
-                row[counts] = time.process_time() - begun
+                cdp.frechet_mean(rows, ball, cdp.GDP(mu), coverage=counts, **how)
+                row[place] = time.process_time() - begun
         without, beside = np.median(taken, axis=0)
         ratio = np.median(taken[:, 1] / taken[:, 0])
         groups = "" if per_group is None else f" in groups of {per_group}"
-        print(f"{size} of {space}{groups}: {without:.3f} s, {beside:.3f} s, ratio {ratio:.3f}")
+        which = ", a count of each" if coverage == "each" else ""
+        print(
+            f"{size} of {space}{groups}{which}: {without:.3f} s, {beside:.3f} s, ratio {ratio:.3f}"
+        )
 
 
 if __name__ == "__main__":

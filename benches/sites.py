@@ -51,12 +51,13 @@ SETS: Sets = {
 
 def errors(
     release: Callable[[int], np.ndarray | None], space: cdp.Manifold, exact: np.ndarray, count: int
-) -> float:
-    """Mean distance of releases from the mean; NaN if most find none."""
+) -> tuple[float, float]:
+    """Mean distance of releases from the mean, and its own deviation; NaN if most find none."""
     found = [own for own in map(release, range(count)) if own is not None]
     if len(found) < 0.5 * count:
-        return np.nan
-    return float(np.mean([space.dist(own, exact) for own in found]))
+        return np.nan, np.nan
+    dist = np.array([space.dist(own, exact) for own in found])
+    return float(dist.mean()), float(dist.std() / np.sqrt(len(dist)))
 
 
 def line(name: str, records: np.ndarray, guarantee: cdp.GDP, count: int) -> str:
@@ -90,13 +91,15 @@ def line(name: str, records: np.ndarray, guarantee: cdp.GDP, count: int) -> str:
         return cdp.combine(own).value
 
     before = time.process_time()
-    sites = errors(of_sites, space, exact, count)
+    sites, off = errors(of_sites, space, exact, count)
     spent = (time.process_time() - before) / (count * SITES)
-    whole = errors(central, space, exact, count)
-    apart = np.nan if n is None else errors(combined, space, exact, count)
-    told = " | ".join(
-        "–" if np.isnan(x) else f"{x:.3g}" for x in (whole, sites, sites / whole, apart)
-    )
+    whole, deviation = errors(central, space, exact, count)
+    apart = np.nan if n is None else errors(combined, space, exact, count)[0]
+    quotient = sites / whole
+    error = quotient * np.hypot(off / sites, deviation / whole)
+    shown = "–" if np.isnan(quotient) else f"{quotient:.2f} ± {error:.2f}"
+    first, second, last = ("–" if np.isnan(x) else f"{x:.3g}" for x in (whole, sites, apart))
+    told = f"{first} | {second} | {shown} | {last}"
     down, up = np.mean(asked, axis=0)
     rounds = len(asked) / count
     return f"{start}{told} | {rounds:.1f} | {down:.0f}, {up:.0f} | {1e3 * spent:.1f} ms |"

@@ -1,7 +1,8 @@
 """Everything that curvedp releases: statistic by manifold by mechanism, its proof and its audit.
 
 The one source of the tables in README.md and docs/guarantees.md; the tests of `privacy` run every
-cell and fail if a release has no row. ``python tests/guarantee_table.py`` writes the tables.
+cell and fail if a release has no row. ``python tests/guarantee_table.py`` writes the tables, and
+the public names as type checkers see them.
 """
 
 from __future__ import annotations
@@ -738,8 +739,32 @@ PLACES: tuple[tuple[Path, str, Callable[[], str]], ...] = (
 )
 
 
+STUB = ROOT / "python" / "curvedp" / "__init__.pyi"
+
+
+def names_for_type_checkers() -> str:
+    """The public names of curvedp, imported at once: constants, classes, functions."""
+    homes = {home: list(names) for home, names in cdp._PUBLIC.items()}
+    for home, names in cdp._PUBLIC_OF_EXTRAS.items():
+        homes.setdefault(home, []).extend(names)
+    modules = sorted([*cdp._SUBMODULES, *cdp._OF_EXTRAS])
+    lines = [f"from curvedp import {name} as {name}" for name in modules]
+    for home, names in sorted(homes.items()):
+        if home == "manifolds":
+            lines.append("from curvedp.manifolds import *  # noqa: F403")
+            continue
+        names.sort(key=lambda name: (not name.isupper(), not name[0].isupper(), name))
+        lines += [f"from curvedp.{home} import {name} as {name}" for name in names]
+    docstring = (
+        "Public names of curvedp for type checkers; `__init__.py` imports them at first use."
+    )
+    return "\n".join([f'"""{docstring}"""', "", *lines, "", "__version__: str", ""])
+
+
 def rewritten(page: Path) -> str:
     """A page with its tables as they should be."""
+    if page == STUB:
+        return names_for_type_checkers()
     text = page.read_text(encoding="utf-8")
     for place, name, table in PLACES:
         if place == page:
@@ -748,5 +773,5 @@ def rewritten(page: Path) -> str:
 
 
 if __name__ == "__main__":
-    for page in {place for place, _, _ in PLACES}:
+    for page in {STUB, *(place for place, _, _ in PLACES)}:
         page.write_text(rewritten(page), encoding="utf-8")

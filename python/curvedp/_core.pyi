@@ -533,8 +533,8 @@ class Groups:
         statistic: GroupStatistic,
         keys: GroupKeys,
         progress: Callable[[int], object] | None,
-        count: bool,
-    ) -> tuple[dict[str, _Array], tuple[int, int] | None]: ...
+        count: bool | None,
+    ) -> tuple[dict[str, _Array], tuple[int, int] | None, _Array | None]: ...
 
 class _RadiusLaw(Protocol):
     """Law of the radius of an adaptive mean's ball."""

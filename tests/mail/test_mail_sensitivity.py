@@ -7,9 +7,10 @@ import pytest
 from scipy.optimize import minimize
 from scipy.spatial.distance import pdist
 
-from curvedp import laplacian_bounds, sensitivity
+from curvedp import sensitivity
 from curvedp._labels import label_codes
 from curvedp.mail.iteration import Laplacians
+from curvedp.sensitivity import laplacian_bounds
 from reference import mail as twin
 
 FORMS = ("normalised", "published")

@@ -13,13 +13,15 @@ import numpy as np
 import pytest
 
 import curvedp as cdp
-from curvedp import laplacian_bounds, sensitivity
+from curvedp import sensitivity
 from curvedp.conformal import ConformalLaplace, fibonacci_mesh
+from curvedp.domain import BOUNDARY_SLACK
 from curvedp.mail.noise import EmbeddingNoise
 from curvedp.mechanisms import RankExponential, bounded_range_epsilon, outward_scale
 from curvedp.privacy import Release
 from curvedp.regression.adaptive_design import AdaptiveDesign
 from curvedp.regression.k_norm import KNormGradient
+from curvedp.sensitivity import laplacian_bounds
 
 PAIRS = 2000
 SPHERE = cdp.Ball("sphere:2", [0.0, 0.0, 1.0], 0.5)
@@ -78,7 +80,7 @@ def test_mechanisms_cover_their_sensitivity(kind: Any, ball: cdp.Ball, guarantee
 
 
 def test_the_tangent_gaussian_covers_the_stretched_sensitivity() -> None:
-    s = Fraction(SPHERE.radius) * (1 + Fraction(sensitivity.BOUNDARY_SLACK))
+    s = Fraction(SPHERE.radius) * (1 + Fraction(BOUNDARY_SLACK))
     with mp.workdps(40):
         x = mp.mpf(s.numerator) / s.denominator
         stretch = Fraction(str(x / mp.sin(x)))
@@ -220,7 +222,7 @@ def _curvatures(space: Any) -> tuple[Any, Any]:
 
 def _widened(length: float) -> Any:
     """A length with the slack that is sure to be counted."""
-    return mp.mpf(length) * (1 + mp.mpf(sensitivity.BOUNDARY_SLACK) - mp.mpf(2) ** -50)
+    return mp.mpf(length) * (1 + mp.mpf(BOUNDARY_SLACK) - mp.mpf(2) ** -50)
 
 
 def _excess(kappa: Any, dist: Any) -> Any:

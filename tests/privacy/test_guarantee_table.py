@@ -17,7 +17,18 @@ import curvedp as cdp
 from curvedp.conformal import ConformalLaplace
 from curvedp.manifolds.spaces import SPACES
 from curvedp.mechanisms import MECHANISMS, RankExponential
-from guarantee_table import BOTH, COLUMNS, GAUSSIAN, NONE, PLACES, PURE, ROOT, ROWS, rewritten
+from guarantee_table import (
+    BOTH,
+    COLUMNS,
+    GAUSSIAN,
+    NONE,
+    PLACES,
+    PURE,
+    ROOT,
+    ROWS,
+    STUB,
+    rewritten,
+)
 
 N = 300
 
@@ -212,7 +223,9 @@ def test_every_row_is_attacked_by_a_test_that_runs(row):
 # ------------------------------------------------------------------ the pages print it
 
 
-@pytest.mark.parametrize("page", sorted({place for place, _, _ in PLACES}), ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "page", sorted({STUB, *(place for place, _, _ in PLACES)}), ids=lambda p: p.name
+)
 def test_the_page_prints_the_table(page: Path):
     assert page.read_text(encoding="utf-8") == rewritten(page), (
         "run python tests/guarantee_table.py"

@@ -101,11 +101,15 @@ def test_known_numbers():
 
 
 def random_guarantees(count):
+    """Of all kinds and both relations, every third a composition."""
     numbers = random.Random(7)
-    for _ in range(count // 4):
+    for number in range(count // 4):
         size = math.exp(numbers.uniform(-20.0, 8.0))
-        yield from (cdp.PureDP(size), cdp.GDP(size), cdp.ZCDP(size))
-        yield cdp.ApproxDP(size, numbers.random() ** 8 * 0.5 + 1e-300)
+        of = {"neighbours": ("replace", "add-remove")[number % 2]}
+        own = [kind(size, **of) for kind in (cdp.PureDP, cdp.GDP, cdp.ZCDP)]
+        own.append(cdp.ApproxDP(size, numbers.random() ** 8 * 0.5 / 3 + 1e-300, **of))
+        times = 1 + numbers.randrange(2) if number % 3 == 0 else 1
+        yield from (cdp.compose(*[each] * times) for each in own)
 
 
 @pytest.mark.parametrize("count", [10_000, 100_000])

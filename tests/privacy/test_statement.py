@@ -328,6 +328,16 @@ def test_entries_pages_and_tables_of_every_kind(every_kind):
             assert table.index(first) < table.index("guarantee"), name
 
 
+def test_no_entry_speaks_of_a_ball_that_was_not_given(every_kind):
+    for name in ("mean without a ball", "mean of sites"):
+        told = check_entry(every_kind[0][name])
+        assert "ball" not in told["dp_variant"]["unprotected_quantities"]
+        assert "no ball was given" in told["dp_variant"]["data_domain"]
+        assert told["implementation"]["composition"].startswith("Noisy sums and counts")
+        details = told["privacy_loss"]["privacy_parameters_details"]
+        assert details.count(f"{every_kind[0][name].guarantee}") == 1
+
+
 def test_a_geodesic_that_was_released_before_is_not_covered_by_what_explains_it(every_kind):
     explained = every_kind[0]["explained spread"]
     assert "which the guarantee above does not cover" in " ".join(explained.report().split())

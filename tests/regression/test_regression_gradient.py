@@ -9,7 +9,7 @@ import pytest
 
 import curvedp as cdp
 from curvedp import sensitivity
-from curvedp.jacobi import sum_of_norms_bound
+from curvedp.sensitivity.jacobi import sum_of_norms_bound
 from manifold_list import CASES
 from reference import regression
 from regression_problems import SPACES, problem, tangent

@@ -165,7 +165,9 @@ def started(tmp_path: Path) -> Iterator[list[subprocess.Popen[bytes]]]:
 class Consortium:
     """The example's link, nodes and server, in a folder."""
 
-    def __init__(self, folder: Path, started: list[subprocess.Popen[bytes]]) -> None:
+    def __init__(
+        self, folder: Path, started: list[subprocess.Popen[bytes]], masks: bool = True
+    ) -> None:
         self.folder, self.started, self.port = folder, started, _free_port()
         self.records = cdp.datasets.load_diffusion_tensors().records
         for name, own in zip(NAMES, np.array_split(self.records, 2), strict=True):
@@ -174,6 +176,9 @@ class Consortium:
         (folder / "home").mkdir()
         (folder / "home/config.toml").write_text(_CONFIG.format(port=self.port))
         shutil.copytree(EXAMPLE, folder / "app")
+        code = (EXAMPLE / "consortium.py").read_text()
+        assert "masks=True" in code
+        (folder / "app/consortium.py").write_text(code.replace("masks=True", f"masks={masks}"))
         bin = os.path.dirname(sys.executable)
         self.environment = os.environ | {
             "FLWR_HOME": str(folder / "home"),
@@ -223,16 +228,17 @@ class Consortium:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
+@pytest.mark.parametrize("masks", [True, False], ids=["masks", "clear"])
 def test_two_hospitals_and_a_server_release_one_mean(
-    tmp_path: Path, started: list[subprocess.Popen[bytes]]
+    tmp_path: Path, started: list[subprocess.Popen[bytes]], masks: bool
 ) -> None:
     pytest.importorskip("flwr")
-    own = Consortium(tmp_path, started)
+    own = Consortium(tmp_path, started, masks)
     for name in NAMES:
         own.node(name)
     own.run()
     own.wait_for_the_release()
-    _check(tmp_path, own.records, True, NAMES)
+    _check(tmp_path, own.records, masks, NAMES)
 
 
 @pytest.mark.slow

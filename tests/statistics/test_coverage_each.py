@@ -18,7 +18,7 @@ from curvedp.errors import CoverageWarning, ExistenceError
 from curvedp.privacy import ZCDP, ApproxDP, GroupCoverage
 from curvedp.privacy.coverage import _margin, coverage_from_dict
 from curvedp.statistics.coverage import Counting
-from curvedp.statistics.tallies import UNIT, categories, weights_of, weights_of_groups
+from curvedp.statistics.tallies import UNIT, Tally, categories, weights_of, weights_of_groups
 from statistic_list import STATISTICS
 
 LINE = cdp.Ball("euclidean:1", center=[0.0], radius=1.0)
@@ -52,6 +52,36 @@ def test_weights_of_groups_are_those_of_each_alone(units):
         own = None if ends is None else ends[(ends >= start) & (ends <= stop)] - start
         alone.append(weights_of(found[start:stop], own) if stop > start else (0, 0))
     assert (np.array(alone, dtype=object) / UNIT == weights_of_groups(found, offsets, ends).T).all()
+
+
+@pytest.mark.parametrize("several", [False, True], ids=["one ball", "a ball of each"])
+def test_counts_of_the_pass_that_reads_the_records_are_those_of_their_categories(
+    several, monkeypatch
+):
+    """Small groups, one that is spread over threads, and one that is too small for a count."""
+    sizes = [60, 3, 300_000, *[40] * 300]
+    ends = np.concatenate(([0], np.cumsum(sizes)))
+    rng = np.random.default_rng(5)
+    records = rng.choice([0.0, 0.5, 5.0, np.nan], (ends[-1], 1))
+    ball = [cdp.Ball("euclidean:1", [0.0], 0.3 + 0.01 * g) for g in range(len(sizes))]
+    how = {"groups": ends, "coverage": "each", "skip_small": True}
+
+    def counts():
+        secret = cdp.NoiseSecret(bytes(32))  # the same noise, if all else is the same
+        balls = ball if several else LINE
+        found = cdp.frechet_mean(records, balls, cdp.PureDP(6.0), secret=secret, **how)
+        return found.more["outside"], found.more["no_point"]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CoverageWarning)
+        own = counts()
+        asked = []
+        monkeypatch.setattr(Tally, "of_each", lambda self, *given: asked.append(given))
+        of_categories = counts()
+    assert asked
+    assert np.isnan(own[0][1])
+    assert np.isfinite(own[0]).sum() == len(sizes) - 1
+    np.testing.assert_array_equal(own, of_categories)
 
 
 @pytest.mark.parametrize("guarantee", [GDP, cdp.PureDP(3.0)], ids=str)

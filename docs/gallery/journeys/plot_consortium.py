@@ -4,7 +4,8 @@ Twenty hospitals, one mean
 
 No record may leave a hospital, and none has enough of them for a mean of its own. Sites that send
 noisy sums find the mean that all records together would have given: here each stands for a hospital
-with 29 diffusion tensors, and the bytes that would travel do travel, within one process.
+with 29 diffusion tensors, and the bytes that would travel do travel, within one process. Flower
+carries the same ones between hospitals (:doc:`/consortium`).
 """
 
 # %%

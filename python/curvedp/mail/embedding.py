@@ -21,11 +21,11 @@ from curvedp._stages import tell_stage
 from curvedp._validation import FloatArray, as_choice, as_count, as_positive
 from curvedp.domain import BOUNDARY_SLACK, Ball
 from curvedp.errors import ExistenceError
-from curvedp.laplacian_bounds import FORMS, as_bandwidth
 from curvedp.mail.iteration import DTYPES, MEMORY_LIMIT, Laplacians, rounding_error, weight_error
 from curvedp.mail.noise import kind_of, noisy_embedding
 from curvedp.mechanisms import ways_to_meet
 from curvedp.privacy import GDP, PureDP, Release
+from curvedp.sensitivity.laplacian_bounds import FORMS, as_bandwidth
 from curvedp.statistics.call import Call
 from curvedp.statistics.group import EachGroup, Group
 from curvedp.statistics.grouping import Offsets
@@ -169,7 +169,7 @@ class Embedding(EachGroup[Release]):
     def memory_of_group(self, call: Call, n: int) -> float:
         """Bytes that the kernel, tiles under way and embeddings take."""
         tiles = _core.size_of_tiles(n, self.dtype == "float32")
-        kept = tiles if tiles <= self.memory_limit else 0
+        kept = min(tiles, self.memory_limit)
         return kept + _core.num_threads() * _UNDER_WAY + 64.0 * n * (self.n_components + 1)
 
     def release_group(self, group: Group) -> Release:

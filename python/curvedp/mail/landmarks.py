@@ -14,8 +14,8 @@ import scipy
 from numpy.typing import NDArray
 
 from curvedp._validation import FloatArray
-from curvedp.laplacian_bounds import weight_floor
 from curvedp.mail.iteration import Laplacians
+from curvedp.sensitivity.laplacian_bounds import weight_floor
 
 #: The most rows that are iterated among each other, in n^2 kernel weights.
 LANDMARKS = 4096

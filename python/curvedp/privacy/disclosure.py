@@ -80,6 +80,16 @@ class Disclosure:
         return [*found, f"count of the records inside the ball: {self.count}"]
 
     @property
+    def alone(self) -> str:
+        """The composition where nothing else was released on the way."""
+        if "without a ball" in self.statistic:
+            return (
+                "Noisy sums and counts, each chosen by what those before it told, compose to it; "
+                "they stop when the budget is spent."
+            )
+        return "One mechanism."
+
+    @property
     def drawing(self) -> str:
         """The way in which noise was drawn."""
         if "idealized-sampling" in self.assumptions:

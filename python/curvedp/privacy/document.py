@@ -98,7 +98,8 @@ def _proof(guarantee: Guarantee) -> str:
 
 def _judge(told: Disclosure) -> str:
     """Questions that no software answers."""
-    unit = "person" if told.units_by_name else "record"
+    named = "" if told.provenance is None else told.provenance.unit
+    unit = named or ("person" if told.units_by_name else "record")
     return (
         f"- Is one {unit} what needs protection, or a family, a clinic, a day?\n"
         "- Is every parameter, such as a ball, really no result of a look at the records?\n"

@@ -41,7 +41,7 @@ class Payment:
     >>> import curvedp as cdp
     >>> ledger = cdp.Ledger(cdp.GDP(mu=2.0), unit="patient")
     >>> str(Payment.of(ledger, ledger.spend(cdp.GDP(mu=1.0)))).split(": ")[1]
-    'GDP(mu=1) of GDP(mu=2) is spent, GDP(mu=1.73205) is left'
+    'GDP(mu=1) of GDP(mu=2) is spent, GDP(mu=1.73205) is left (squares of mu add up)'
     """
 
     ledger: str

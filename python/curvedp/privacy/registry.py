@@ -152,7 +152,7 @@ def _basic(told: Disclosure, product: Product, made: Provenance) -> dict[str, An
 def _loss(told: Disclosure, guarantee: Guarantee, made: Provenance, delta: float) -> dict[str, Any]:
     """Unit and parameters; of a kind without a word of its own the whole privacy relation."""
     unit = made.unit or ("person" if told.units_by_name else "record")
-    details = f"{guarantee}. {told.statement.cost}"
+    details = told.statement.cost
     if isinstance(guarantee, GDP):
         mu = rounded_up(guarantee.mu)
         metric = (
@@ -217,7 +217,9 @@ def _unprotected(told: Disclosure) -> str:
     groups = "; which unit is in which group" if "public-groups" in told.assumptions else ""
     by_replacing = told.guarantee.neighbours == "replace"
     n = f"The number of {told.counted}, {told.n}{groups}; the" if by_replacing else "The"
-    return f"{n} ball and all parameters, which were known or chosen without a look at the records."
+    return (
+        f"{n} domain and all parameters, which were known or chosen without a look at the records."
+    )
 
 
 def _unit(told: Disclosure) -> str:
@@ -264,7 +266,7 @@ def _composition(told: Disclosure) -> str:
     if adds_or_removes(told.guarantee) or counts_all:  # where each holds the numbers of records
         verb = "are covered together by"
         whole = whole if told.count is None else told.guarantee
-    found = f"The stages ({parts}) {verb} {whole}." if parts else "One mechanism."
+    found = f"The stages ({parts}) {verb} {whole}." if parts else told.alone
     if {"public-groups", "public-keys"} & told.assumptions:
         keys = "" if "public-groups" in told.assumptions else "their keys "
         found += (

@@ -138,8 +138,8 @@ class ReleaseText(Disclosed):
             assumptions=self.assumptions,
             noise=(
                 f"{self.mechanism}: sensitivity {rounded_up(self.sensitivity)}, noise scale "
-                f"{rounded_down(self.scale)}, error of the solver at most "
-                f"{rounded_up(self.solver_tolerance, 3)}",
+                f"{rounded_down(self.scale)}, error of the solver "
+                f"{self._tolerance() or '0'}",
             ),
             parts=tuple((part.statistic, part.guarantee) for part in self.parts if not self._given),
             count=None if self.coverage is None else self.coverage.guarantee,
@@ -245,10 +245,15 @@ class ReleaseText(Disclosed):
 
     def _solver(self) -> str:
         """The solver's part of the sensitivity."""
-        if not self.solver_tolerance:
+        if not self._tolerance():
             return ""
         counted = "counted twice" if self.calibration == "proved" else "which is not counted"
-        return f"; the solver adds at most {rounded_up(self.solver_tolerance, 3)}, {counted}"
+        return f"; the solver adds {self._tolerance()}, {counted}"
+
+    def _tolerance(self) -> str:
+        """The bound on the solver's error."""
+        bound = rounded_up(self.solver_tolerance, 3)
+        return f"at most {bound}" if self.solver_tolerance else ""
 
     def _told_value(self) -> list[tuple[str, str]]:
         """The value in the unit of the ball."""

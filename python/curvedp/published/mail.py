@@ -26,7 +26,6 @@ from curvedp._labels import codes_among, label_codes
 from curvedp._stages import tell_stage
 from curvedp._validation import FloatArray, as_count, as_float_array, as_positive
 from curvedp.domain import Ball
-from curvedp.laplacian_bounds import LEAST_WEIGHT
 from curvedp.mail.iteration import MEMORY_LIMIT
 from curvedp.mail.rows import as_rows
 from curvedp.manifolds import Euclidean
@@ -35,6 +34,7 @@ from curvedp.published import sensitivity
 from curvedp.published.call import Call, Options
 from curvedp.published.composition import strong_share
 from curvedp.published.sensitivity import LOG_BETA
+from curvedp.sensitivity.laplacian_bounds import LEAST_WEIGHT
 
 _WHY = (
     "the bound of Corollary 1.1 rests on the spurious root of a quadratic, and iterations after "

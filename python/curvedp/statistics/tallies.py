@@ -66,20 +66,31 @@ class Tally:
 
     def __init__(self) -> None:
         self.counts: tuple[int, int] | None = None
+        self._each: FloatArray | None = None
         self._of: tuple[FloatArray, Sequence[Ball]] | None = None
 
     def note(
-        self, records: FloatArray, balls: Sequence[Ball], counts: tuple[int, int] | None
+        self,
+        records: FloatArray,
+        balls: Sequence[Ball],
+        counts: tuple[int, int] | None,
+        each: FloatArray | None,
     ) -> None:
-        """Keeps the numbers of these records outside these balls and of no points."""
+        """Keeps the numbers of these records outside these balls and of no points: of all groups,
+        and of each, shape (2, groups)."""
         if counts is not None:
-            self.counts, self._of = counts, (records, balls)
+            self.counts, self._each, self._of = counts, each, (records, balls)
 
     def of(self, records: FloatArray, balls: Sequence[Ball]) -> tuple[int, int] | None:
         """The numbers of these very records in these balls; None if others were counted."""
-        if self._of is None or self._of[0] is not records or self._of[1] is not balls:
-            return None
-        return self.counts
+        return self.counts if self._is_of(records, balls) else None
+
+    def of_each(self, records: FloatArray, balls: Sequence[Ball]) -> FloatArray | None:
+        """The same of each group."""
+        return self._each if self._is_of(records, balls) else None
+
+    def _is_of(self, records: FloatArray, balls: Sequence[Ball]) -> bool:
+        return self._of is not None and self._of[0] is records and self._of[1] is balls
 
 
 def whole_weights(counts: tuple[int, int]) -> Weights:

@@ -9,7 +9,7 @@ use crate::manifold::{Manifold, Precise, RECORD_TOLERANCE, exp_growth};
 use crate::parallel::{Interrupt, for_rows};
 use crate::release::Placement;
 use crate::rows::{Rows, row_count};
-use crate::tally::Tally;
+use crate::tally::Counted;
 use crate::vector::norm;
 
 /// Relative slack at the boundary: records and iterates may be that far outside, because of rounding.
@@ -237,23 +237,23 @@ impl Frame {
 
     /// Records projected on the ball and moved into the frame: exp_c(min(1, r/rho(c, x)) log_c x). A record
     /// that is not finite, not on the manifold or in the cut locus of c becomes c. Total and deterministic,
-    /// record by record. Those that were no points of the ball are added to `tally`.
+    /// record by record. Those that were no points of the ball are counted.
     pub fn enter(
         &self,
         records: Rows,
         count: usize,
-        tally: &Tally,
+        counted: Counted,
         interrupt: Interrupt,
     ) -> Result<Points, Error> {
         let mut points = self.points(count);
-        self.enter_into(records, &mut points.entries, tally, interrupt)?;
+        self.enter_into(records, &mut points.entries, counted, interrupt)?;
         Ok(points)
     }
 
     /// [`Frame::enter`] on this thread.
-    pub fn enter_here(&self, records: Rows, count: usize, tally: &Tally) -> Points {
+    pub fn enter_here(&self, records: Rows, count: usize, counted: Counted) -> Points {
         let mut points = self.points(count);
-        self.enter_piece(records, &mut points.entries, tally);
+        self.enter_piece(records, &mut points.entries, counted);
         points
     }
 
@@ -262,24 +262,24 @@ impl Frame {
         &self,
         records: Rows,
         out: &mut [f64],
-        tally: &Tally,
+        counted: Counted,
         interrupt: Interrupt,
     ) -> Result<(), Error> {
         let (size, width) = (self.manifold.point_size(), self.centred.point_size());
         records.check(row_count(out.len(), width), size);
         for_rows(out, width, piece_rows(size), interrupt, |first, piece| {
             let count = piece.len() / width;
-            self.enter_piece(records.range(first..first + count), piece, tally);
+            self.enter_piece(records.range(first..first + count), piece, counted.after(first));
         })
     }
 
-    fn enter_piece(&self, records: Rows, out: &mut [f64], tally: &Tally) {
+    fn enter_piece(&self, records: Rows, out: &mut [f64], counted: Counted) {
         let count = row_count(out.len(), self.centred.point_size());
         let mut repaired = vec![0.0; count * self.manifold.point_size()];
         let valid = self.repair(records, &mut repaired);
         let mut moved = vec![false; count];
         self.move_in(&repaired, out, &mut moved);
-        tally.add(&valid, &moved);
+        counted.add(&valid, &moved);
     }
 
     /// Room for so many points, to be filled by a kernel.

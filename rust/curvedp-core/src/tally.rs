@@ -1,27 +1,84 @@
 //! Numbers of records that were no points of the ball when they entered it.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 /// A count of records on all threads. What it holds is exact: it is private like the records.
 #[derive(Default)]
 pub struct Tally {
     outside: AtomicU64,
     no_point: AtomicU64,
+    /// What each record was, if that is kept: a point of the ball, [`OUTSIDE`] or [`NO_POINT`].
+    kinds: Option<Vec<AtomicU8>>,
 }
 
+const OUTSIDE: u8 = 1;
+const NO_POINT: u8 = 2;
+
 impl Tally {
-    /// Adds records: whether each is a point of the manifold, and whether it was moved to the ball's edge.
-    pub(crate) fn add(&self, valid: &[bool], moved: &[bool]) {
-        let count = |flags: &[bool], wanted: bool| {
-            flags.iter().map(|&flag| u64::from(flag == wanted)).sum::<u64>()
-        };
-        self.outside.fetch_add(count(moved, true), Ordering::Relaxed);
-        self.no_point.fetch_add(count(valid, false), Ordering::Relaxed);
+    /// One that also keeps what each of so many records was.
+    #[must_use]
+    pub fn of_each(records: usize) -> Self {
+        let kinds = (0..records).map(|_| AtomicU8::new(0)).collect();
+        Self { kinds: Some(kinds), ..Self::default() }
     }
 
     /// Points outside the ball, and records that are no points.
     #[must_use]
     pub fn counts(&self) -> (u64, u64) {
         (self.outside.load(Ordering::Relaxed), self.no_point.load(Ordering::Relaxed))
+    }
+
+    /// The same of each group of records, group g being `offsets[g]..offsets[g + 1]`; nothing if it was not kept.
+    pub fn write_counts(&self, offsets: &[usize], outside: &mut [f64], no_point: &mut [f64]) {
+        let kinds = self.kinds.as_deref().unwrap_or(&[]);
+        let out = outside.iter_mut().zip(no_point);
+        for (own, (outside, no_point)) in offsets.windows(2).zip(out) {
+            let (mut far, mut none) = (0, 0);
+            for kind in kinds.get(own[0]..own[1]).unwrap_or(&[]) {
+                let kind = kind.load(Ordering::Relaxed);
+                far += u64::from(kind & OUTSIDE);
+                none += u64::from(kind / NO_POINT);
+            }
+            (*outside, *no_point) = (far as f64, none as f64);
+        }
+    }
+}
+
+/// Where records are counted that enter a ball: in a tally, of which the first of them has a number, or nowhere.
+#[derive(Clone, Copy)]
+pub struct Counted<'a> {
+    tally: Option<&'a Tally>,
+    first: usize,
+}
+
+impl<'a> Counted<'a> {
+    /// They are not.
+    pub const NOWHERE: Self = Self { tally: None, first: 0 };
+
+    /// In a tally, if there is one, where the first of them has this number.
+    #[must_use]
+    pub fn from(tally: Option<&'a Tally>, first: usize) -> Self {
+        Self { tally, first }
+    }
+
+    /// Those after so many.
+    pub(crate) fn after(self, records: usize) -> Self {
+        Self { first: self.first + records, ..self }
+    }
+
+    /// Adds records: whether each is a point of the manifold, and whether it was moved to the ball's edge.
+    pub(crate) fn add(self, valid: &[bool], moved: &[bool]) {
+        let Some(tally) = self.tally else { return };
+        let count = |flags: &[bool], wanted: bool| {
+            flags.iter().map(|&flag| u64::from(flag == wanted)).sum::<u64>()
+        };
+        tally.outside.fetch_add(count(moved, true), Ordering::Relaxed);
+        tally.no_point.fetch_add(count(valid, false), Ordering::Relaxed);
+        if let Some(kinds) = &tally.kinds {
+            for ((kind, &valid), &moved) in kinds[self.first..].iter().zip(valid).zip(moved) {
+                let own = NO_POINT * u8::from(!valid) + OUTSIDE * u8::from(valid & moved);
+                kind.store(own, Ordering::Relaxed);
+            }
+        }
     }
 }

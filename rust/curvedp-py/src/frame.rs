@@ -8,7 +8,7 @@ use curvedp_core::law::STEPS_PER_SCALE;
 use curvedp_core::mean::{self, RestrictedBounds};
 use curvedp_core::release::Grid;
 use curvedp_core::rows::Rows;
-use curvedp_core::tally::Tally;
+use curvedp_core::tally::{Counted, Tally};
 use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -71,7 +71,8 @@ impl Frame {
         let (out, count) = output(&mut out, self.inner.ball().manifold.point_size())?;
         let records = rows(&records, count, size)?;
         let tally = Tally::default();
-        run(py, |interrupt| self.inner.enter_into(records, out, &tally, interrupt))?;
+        let counted = Counted::from(Some(&tally), 0);
+        run(py, |interrupt| self.inner.enter_into(records, out, counted, interrupt))?;
         Ok(tally.counts())
     }
 

@@ -32,8 +32,9 @@ type Share = (bool, f64);
 /// radius.
 type MeanParts = (Py<Plan>, Py<Noise>, bool, f64, f64, f64);
 
-/// Columns by name, and how many records were points outside the ball and no points, if they were counted.
-type Released<'py> = (Bound<'py, PyDict>, Option<(u64, u64)>);
+/// Columns by name, and how many records were points outside the ball and no points, if they were counted: of all
+/// groups, and of each, shape (2, groups).
+type Released<'py> = (Bound<'py, PyDict>, Option<(u64, u64)>, Option<Bound<'py, PyArray2<f64>>>);
 
 /// See [`GroupStatistic::variance`].
 type VarianceParts<'a> = (PyRef<'a, Plan>, Share, f64, Option<(Share, f64)>);
@@ -293,8 +294,8 @@ impl Groups {
     }
 
     /// Releases a statistic of each group of records: arrays by name, one row for each group, NaN for groups
-    /// that have no design. `progress` is called with the number of groups done. With `count` also how many records
-    /// of all groups were points outside the ball, and how many no points.
+    /// that have no design. `progress` is called with the number of groups done. With `count`, which says whether
+    /// of each group, also how many records were points outside the ball, and how many no points.
     fn release<'py>(
         &self,
         py: Python<'py>,
@@ -302,7 +303,7 @@ impl Groups {
         statistic: &GroupStatistic,
         keys: &GroupKeys,
         progress: Option<Py<PyAny>>,
-        count: bool,
+        count: Option<bool>,
     ) -> PyResult<Released<'py>> {
         let (statistic, drawn) = (&*statistic.inner, keys.open()?);
         let is_empty = |g: usize| self.choice[g] >= 0 && self.offsets[g] == self.offsets[g + 1];
@@ -311,8 +312,12 @@ impl Groups {
         {
             return Err(PyValueError::new_err("designs do not match"));
         }
-        let tally = count.then(Tally::default);
         let rows = self.offsets.len() - 1;
+        let records_in_all = self.offsets[rows];
+        let tally = count.map(|each| match each {
+            true => Tally::of_each(records_in_all),
+            false => Tally::default(),
+        });
         let columns = self.with(&records, None, |groups| statistic.columns(groups))?;
         let width = columns.iter().map(|column| column.width).sum();
         let out = PyArray2::<f64>::zeros(py, [rows, width], false);
@@ -345,7 +350,15 @@ impl Groups {
             )?;
             start = end;
         }
-        Ok((named, tally.map(|tally| tally.counts())))
+        let each = tally.as_ref().filter(|_| count == Some(true)).map(|tally| {
+            let counts = PyArray2::<f64>::zeros(py, [2, rows], false);
+            let mut written = counts.try_readwrite()?;
+            let (outside, no_point) = written.as_slice_mut()?.split_at_mut(rows);
+            tally.write_counts(&self.offsets, outside, no_point);
+            drop(written);
+            PyResult::Ok(counts)
+        });
+        Ok((named, tally.map(|tally| tally.counts()), each.transpose()?))
     }
 }
 

@@ -10,7 +10,7 @@ use crate::law::MeanDesign;
 use crate::mean::{Sample, in_ball};
 use crate::noise::{RankExponential, Stream};
 use crate::rows::Rows;
-use crate::tally::Tally;
+use crate::tally::Counted;
 
 /// The adaptive mean of every group, stage by stage.
 ///
@@ -248,14 +248,14 @@ impl Stages<'_, '_> {
             self.projected = Some(projected);
         }
         let projected = self.projected.as_deref().unwrap_or_default();
-        frame.enter(Rows::new(projected, size), n, &Tally::default(), self.task.interrupt)
+        frame.enter(Rows::new(projected, size), n, Counted::NOWHERE, self.task.interrupt)
     }
 
     /// Distances of the records on the public ball from the last mean, which is first kept in that ball: `center`.
     fn dist_to_mean(&self, center: &mut [f64]) -> Result<Vec<f64>, Error> {
         let (frame, ball) = (self.frame(), self.frame().ball());
         frame.project(Rows::shared(&self.mean), center, &|| false)?;
-        let base = frame.enter_here(Rows::shared(center), 1, &Tally::default());
+        let base = frame.enter_here(Rows::shared(center), 1, Counted::NOWHERE);
         let mut dist = vec![f64::NAN; self.points.count()];
         let (points, base) = (self.points.rows(), Rows::shared(base.row(0)));
         batch::dist(ball.manifold, points, base, &mut dist, self.task.interrupt)?;
@@ -323,7 +323,7 @@ impl Stages<'_, '_> {
         let mut sum = vec![0.0; ball.manifold.dim()];
         let mut coords = sum.clone();
         for ((mean, _), weight) in self.on_public.iter().zip(&weights) {
-            let point = frame.enter_here(Rows::shared(mean), 1, &Tally::default());
+            let point = frame.enter_here(Rows::shared(mean), 1, Counted::NOWHERE);
             ball.manifold.log_origin(point.rows(), &mut coords);
             sum.iter_mut().zip(&coords).for_each(|(sum, x)| *sum += weight / total * x);
         }

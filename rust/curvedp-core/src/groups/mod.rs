@@ -26,7 +26,7 @@ use crate::noise::{
 use crate::parallel::{Interrupt, Pace, attended, pass};
 use crate::release::{Grid, Placement, flat_grid_step};
 use crate::rows::Rows;
-use crate::tally::Tally;
+use crate::tally::{Counted, Tally};
 
 pub use adaptive::{
     AdaptiveMeans, AdaptiveSchedule, BIAS, EXPECTED_SHRINKAGE, MOST_OUTSIDE, RadiusLaw,
@@ -172,12 +172,13 @@ impl Groups<'_> {
     /// The records of groups with one ball, projected on it, moved into its frame and counted.
     fn enter(&self, groups: Range<usize>, interrupt: Interrupt) -> Result<Points, Error> {
         let (frame, records) = (self.frame(groups.start), self.records(groups.clone()));
-        let (entries, unused) = (self.entries(groups), Tally::default());
-        let (count, tally) = (entries / records.size(), self.tally.unwrap_or(&unused));
+        let counted = Counted::from(self.tally, self.offsets[groups.start]);
+        let entries = self.entries(groups);
+        let count = entries / records.size();
         if entries > LARGE {
-            frame.enter(records, count, tally, interrupt)
+            frame.enter(records, count, counted, interrupt)
         } else {
-            Ok(frame.enter_here(records, count, tally))
+            Ok(frame.enter_here(records, count, counted))
         }
     }
 

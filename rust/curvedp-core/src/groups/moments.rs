@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::manifold::{ExcessDiameter, Manifold};
 use crate::moments::{dist_moments, hessian_error, log_moments, summation_error, vecd, vecd_error};
 use crate::rows::Rows;
-use crate::tally::Tally;
+use crate::tally::Counted;
 
 /// A function that is averaged over the records, in units of the lengths R that a logarithm may have.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -119,7 +119,7 @@ struct Bases {
 impl Bases {
     fn of(task: &Task, means: Vec<f64>, points: &[f64]) -> Self {
         let (frame, size, count) = (task.frame(), task.groups.records.size(), task.range.len());
-        let inner = frame.enter_here(Rows::new(points, size), count, &Tally::default());
+        let inner = frame.enter_here(Rows::new(points, size), count, Counted::NOWHERE);
         let mut kept = vec![0.0; count * size];
         frame.leave(inner.rows(), &mut kept);
         let mut to_center = vec![f64::NAN; count];

@@ -9,7 +9,7 @@ use crate::ball::Frame;
 use crate::error::Error;
 use crate::parallel::{Interrupt, for_rows};
 use crate::rows::Rows;
-use crate::tally::Tally;
+use crate::tally::Counted;
 
 /// Tolerance of a unit's mean, in radii.
 const TOLERANCE: f64 = 1e-9;
@@ -47,7 +47,7 @@ fn means(
     let (ball, size) = (frame.ball(), frame.manifold().point_size());
     let width = ball.manifold.point_size();
     let (first, last) = (ends[0], ends[ends.len() - 1]);
-    let inner = frame.enter_here(records.range(first..last), last - first, &Tally::default());
+    let inner = frame.enter_here(records.range(first..last), last - first, Counted::NOWHERE);
     let points = inner.rows();
     let mut found = frame.points(out.len() / size);
     let (mut units, mut ranges, mut certified) = (vec![], vec![], vec![]);
