@@ -188,52 +188,32 @@ def _has(state: Path, plan: bytes) -> bool:
     return known is not None and known.rounds == noted.steps
 
 
-_ANSWERS = """
-import sys
-import curvedp as cdp, numpy as np
-from curvedp.errors import SiteError
-from curvedp.sites import SiteMean
-from site_cases import study
-
-site = SiteMean(np.tile([0.0, 0.0, 1.0], (60, 1)), study(3, 2), "site 0",
-                state=sys.argv[1], ledger=cdp.Ledger.open(sys.argv[2]))
-print("ready", flush=True)
-plan = sys.stdin.buffer.read()
-try:
-    print(len(site.answer(plan)) > 0)
-except SiteError:
-    print(False)
-"""
-
-
-@pytest.mark.parametrize("states", [("state", "state"), ("state", "other")], ids=["one", "copies"])
-def test_of_two_processes_one_answers_a_first_round_and_the_run_is_paid_once(
-    kept: Kept, states: tuple[str, str]
+@pytest.mark.true_entropy  # forked children draw
+@pytest.mark.parametrize("shared", [True, False], ids=["one state", "copies"])
+def test_of_processes_one_answers_a_first_round_and_the_run_is_paid_once(
+    kept: Kept, shared: bool
 ) -> None:
-    path = os.pathsep.join(own for own in sys.path if own)
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", _ANSWERS, kept.folder / state, kept.folder / "ledger"],
-            env=os.environ | {"PYTHONPATH": path},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        for state in states
-    ]
-    for each in running:
-        assert each.stdout is not None
-        assert each.stdout.readline() == b"ready\n"
-    for each in running:
-        assert each.stdin is not None
-        each.stdin.write(kept.server.plan())
-        each.stdin.close()
-    told = [each.stdout.read() for each in running if each.stdout is not None]
-    assert [each.wait() for each in running] == [0, 0]
-    for each in running:
-        assert each.stdout is not None
-        each.stdout.close()
-    assert sorted(told) == [b"False\n", b"True\n"]
+    plan, (waits, go) = kept.server.plan(), os.pipe()
+    children = []
+    for own in range(4):
+        child = os.fork()
+        if child == 0:
+            status = 3
+            try:
+                site = kept.site("state" if shared else f"state {own}")
+                os.close(go)
+                os.read(waits, 1)  # until the other end is closed
+                status = _raced([partial(site.answer, plan)])
+            finally:
+                os._exit(status)
+        children.append(child)
+    os.close(go)
+    told = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+    os.close(waits)
+    assert sorted(told) == [0, 0, 0, 1]
     assert len(kept.ledger.entries) == 1
+    [noted] = kept.ledger.searches.values()
+    assert len(noted.steps) == 1
 
 
 def _killed(folder: Path, every: int, *how: str) -> dict[str, Any]:

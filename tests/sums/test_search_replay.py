@@ -349,9 +349,9 @@ def test_a_request_that_depends_on_records_is_found(
 ) -> None:
     find = LocatedMean._find
 
-    def leaking(self: LocatedMean, group: Any, manifold: Any, records: Any, *rest: Any) -> Any:
-        own = dataclasses.replace(self, clip=1.0 if np.isnan(records).any() else 1.5)
-        return find(own, group, manifold, records, *rest)
+    def leaking(self: LocatedMean, group: Any, *rest: Any) -> Any:
+        own = dataclasses.replace(self, clip=1.0 if np.isnan(group.records).any() else 1.5)
+        return find(own, group, *rest)
 
     monkeypatch.setattr(LocatedMean, "_find", leaking)
     both = _records("sphere:2", 600)[0], _others("sphere:2", 600)

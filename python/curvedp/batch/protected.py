@@ -31,6 +31,7 @@ from curvedp.batch.columns import (
 )
 from curvedp.batch.files import check_outside, is_files, location_of
 from curvedp.batch.folder import folder_of, new_folder, remove_folder
+from curvedp.batch.located import is_searched, release_located_of_file
 from curvedp.batch.output import Output, output_of
 from curvedp.batch.parameters import (
     BatchParameters,
@@ -48,6 +49,7 @@ from curvedp.domain import Ball
 from curvedp.errors import BatchError
 from curvedp.manifolds.reading import Reading
 from curvedp.statistics import Statistic
+from curvedp.statistics.call import reporter
 from curvedp.statistics.release import release_read
 from curvedp.statistics.releases import Releases
 from curvedp.statistics.tables import releases_table
@@ -69,6 +71,7 @@ def release_protected(
     groups_per_unit: int,
     reading: Reading,
     out: str | os.PathLike[str] | None,
+    chunk_rows: int | None,
     refused: dict[str, Any],
     **options: Any,
 ) -> Any:
@@ -77,7 +80,7 @@ def release_protected(
     Parameters
     ----------
     statistic : Statistic
-    source, points, by, units, groups_per_unit, out
+    source, points, by, units, groups_per_unit, out, chunk_rows
         As in `curvedp.batch.release`.
     reading : Reading
     ball : Ball
@@ -90,7 +93,8 @@ def release_protected(
     **options
         Further keywords of `release_of_rows`.
     """
-    for name, given in refused.items():
+    in_chunks = is_files(source) and is_searched(statistic, ball) and by is units is None
+    for name, given in (refused | {"chunk_rows": None if in_chunks else chunk_rows}).items():
         if given is not None and given is not False:
             raise ValueError(
                 f"{name} is not served under neighbours='add-remove': leave it out. Public keys "
@@ -100,12 +104,22 @@ def release_protected(
     columns, reading = columns_of(points, as_domain(ball).manifold, reading)
     own = check_columns(statistic, groups, columns, *beside, units, options["records_per_unit"])
     check_of_batch(statistic)
+    if by is None and (keys is not None or groups_per_unit != 1 or out is not None):
+        raise TypeError("keys, groups_per_unit and out are for groups: give by")
+    if in_chunks:
+        check_no_guess(options.pop("n_guess"))
+        guarantee, progress = options.pop("guarantee"), reporter(options.pop("progress"))
+        return release_located_of_file(
+            *(statistic, source, columns, ball, guarantee),
+            reading=reading,
+            chunk_rows=chunk_rows,
+            progress=progress,
+            **options,
+        )
     names = [name for name in (*groups, *columns, own, units) if name is not None]
     table = all_rows(source, names) if is_files(source) else as_table(source)
     rows = Rows(statistic, columns, own, units, ball, reading)
     if by is None:
-        if keys is not None or groups_per_unit != 1 or out is not None:
-            raise TypeError("keys, groups_per_unit and out are for groups: give by")
         return rows.release(table, **options)
     with contextlib.ExitStack() as stack:
         place = None if out is None else stack.enter_context(_new_result(out, source))
@@ -176,6 +190,12 @@ def _stored(
     return told
 
 
+def check_no_guess(n_guess: int | None) -> None:
+    """Refuses a guess of the number of records where it is counted by a search."""
+    if n_guess is not None:
+        raise ValueError("n_guess belongs to a ball: leave it out")
+
+
 @dataclass(frozen=True)
 class Rows:
     """The records of a table, and the statistic that is released of them.
@@ -218,8 +238,7 @@ class Rows:
         beside = columns.beside_of(rows)
         guarantee = options.pop("guarantee")
         if isinstance(ball, WholeSpace):
-            if n_guess is not None:
-                raise ValueError("n_guess belongs to a ball: leave it out")
+            check_no_guess(n_guess)
             return release_read(statistic, records, ball, guarantee, beside=beside, **options)
         if not statistic.takes_unknown_n:
             raise ValueError(f"the {statistic.title} is not served under neighbours='add-remove'")

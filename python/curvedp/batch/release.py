@@ -10,6 +10,7 @@ from curvedp._guard import quiet
 from curvedp.batch.columns import RecordColumns, as_table
 from curvedp.batch.files import is_files, location_of
 from curvedp.batch.large import PointsOfFile, release_mean_of_file
+from curvedp.batch.located import is_searched, release_located_of_file
 from curvedp.batch.parameters import (
     BatchParameters,
     check_beside,
@@ -80,8 +81,8 @@ def release(
     others get the noise that they would have got, and the ledger is charged once.
 
     Without `by` all records are one data set. The mean of a file is then computed by reading it
-    four to ten times, in memory that one chunk needs; other statistics, and a mean with `units`,
-    read all records at once.
+    four to ten times, that without a ball five to twelve times, in memory that one chunk needs;
+    other statistics, and a mean with `units`, read all records at once.
 
     Parameters
     ----------
@@ -217,13 +218,13 @@ def release(
             coverage=coverage,
             reading=reading,
             out=out,
+            chunk_rows=chunk_rows,
             refused={
                 "public_keys": public_keys,
                 "secret": secret,
                 "stage": stage,
                 "on": on,
                 "resume": resume,
-                "chunk_rows": chunk_rows,
             },
         )
     if keys is not None or n_guess is not None:
@@ -361,6 +362,16 @@ def _release_all_records(
         raise TypeError(
             "on a cluster all records have a mean, if units have no names, and groups every "
             "statistic"
+        )
+    if is_file and is_searched(statistic, ball) and units is None and secret is None:
+        return release_located_of_file(
+            *(statistic, source, names, ball, guarantee),
+            reading=reading,
+            records_per_unit=records_per_unit,
+            ledger=ledger,
+            chunk_rows=chunk_rows,
+            progress=reporter(progress),
+            coverage=coverage,
         )
     table = all_rows(source, columns.names) if is_file else as_table(source)
     if is_file and not len(table):

@@ -8,6 +8,7 @@ All of the guarantee is the noise of the sums. Proof: docs/proofs/sums-of-messag
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
@@ -230,13 +231,10 @@ class LocatedMeanRelease(Release):
         if not self.found:
             return "not known: no mean was found"
         if self.most_error == self.expected_error:
-            return f"{super()._error()}; no record can lie beyond the clip level"
+            return super()._error()
         space = as_manifold(self.manifold)
-        end = (
-            "as far as the space goes"
-            if math.isfinite(space.injectivity_radius)
-            else ("farther ones may add more: see error_within")
-        )
+        is_compact = math.isfinite(space.injectivity_radius)
+        end = "as far as the space goes" if is_compact else "farther ones may add more"
         return (
             f"{self.expected_error:.3g} to {self.most_error:.3g}: the first if no more records lie "
             f"beyond the clip level than counts show, the last if as many as they do not exclude "
@@ -386,29 +384,21 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
 
     def release_group(self, group: Group) -> LocatedMeanRelease:
         design: SearchDesign = group.design
-        space, rows = group.manifold, group.records
-        factors = factors_of(space)
-        parts = space.split(rows) if isinstance(space, Product) else (rows,)
         found: list[Found] = []
-        for number, own in enumerate(zip(factors, parts, design.shares, strict=True)):
+        for number, own in enumerate(zip(sums_of(group), design.shares, strict=True)):
             found.append(self._find(group, *own, number * _SUMS))
             if found[0].reason == NOT_SHOWN:  # of which nothing is released
-                found *= len(factors)
+                found *= len(design.shares)
                 break
         return self._released(group, found)
 
-    def _find(
-        self, group: Group, manifold: Manifold, records: FloatArray, share: Way, first: int
-    ) -> Found:
+    def _find(self, group: Group, sums: RecordSums, share: Way, first: int) -> Found:
         """The search on one factor, whose sums draw from the streams from `first` on."""
-        unit = group.call.records_per_unit
-        ends = group.ends if group.paid.units_by_name else None
-        sums = RecordSums(manifold, records, ends)
         search = Search(
             sums.geometry,
             PureNoise(share.epsilon) if isinstance(share, PureDP) else GaussianNoise(share.mu),
             group.n if _is_n_public(group.call) else None,
-            moved=unit,
+            moved=group.call.records_per_unit,
             own_units=self.channels == "own",
             clip=self.clip,
             max_rounds=self.max_rounds,
@@ -431,6 +421,17 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
             **{name: own[name] for name in common},
         )
         return LocatedMeanRelease(**(vars(released) | own))
+
+
+def sums_of(group: Group) -> Sequence[RecordSums]:
+    """Sums over a group's records, for each factor."""
+    if group.paid.unheld is not None:
+        return group.paid.unheld.sums
+    space, rows = group.manifold, group.records
+    parts = space.split(rows) if isinstance(space, Product) else (rows,)
+    ends = group.ends if group.paid.units_by_name else None
+    pairs = zip(factors_of(space), parts, strict=True)
+    return [RecordSums(factor, part, ends) for factor, part in pairs]
 
 
 def told(space: Manifold, found: list[Found], way: Way, n: int | None) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,21 @@ from curvedp.statistics.tallies import (
 from curvedp.statistics.units import one_record_each
 
 
+class Unheld(NamedTuple):
+    """One data set that is not held in memory.
+
+    Attributes
+    ----------
+    n : int
+        Number of records.
+    sums : sequence of RecordSums
+        What a search asks for, of each factor.
+    """
+
+    n: int
+    sums: Sequence[Any]
+
+
 @dataclass(frozen=True)
 class Paid:
     """Groups of records of a call that has been paid for.
@@ -85,6 +100,8 @@ class Paid:
         What the first statistic of these records counts while it reads them.
     is_rehearsal : bool
         True for public records of which nothing is released, nor said.
+    unheld : Unheld, or None
+        Where `records` is empty as they are not held.
     """
 
     call: Call
@@ -105,10 +122,13 @@ class Paid:
     by_secret: bool = False
     tally: Tally = field(default_factory=Tally)
     is_rehearsal: bool = False
+    unheld: Unheld | None = None
 
     @cached_property
     def n(self) -> Offsets:
         """Number of records of each group, or of its units where they are known by name."""
+        if self.unheld is not None:
+            return np.array([self.unheld.n], dtype=np.int64)
         if self.unit_ends is None:
             return np.diff(self.offsets)
         return units_of_groups(self.unit_ends, self.offsets)
