@@ -504,7 +504,8 @@ def main() -> None:
         f"{deviation:.3f} if they were the same, where all releases have bands. Where few releases "
         "have one, those that are wrong without saying so weigh more: the summary and the hard "
         "cells say which share of all bands that were asked for is given and misses, .05 at most "
-        "if all is right. In brackets: standard errors over releases, in units of the last digit.\n",
+        "if all is right. In brackets: standard errors over releases, in units of the last "
+        "digit.\n",
         *summary(cells),
         "",
         *lines_met(cells),
