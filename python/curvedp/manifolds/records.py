@@ -16,7 +16,7 @@ from curvedp.manifolds.reading import PLAIN, Reading, Written, columns_of_points
 
 
 class RecordReader(abc.ABC):
-    """What of a manifold reads records: the shape of a point, and the forms it is written in."""
+    """A space whose points are read: their shape, and the forms they are written in."""
 
     #: What the shorter form of a point is.
     _short_form: ClassVar[str] = ""
@@ -33,7 +33,7 @@ class RecordReader(abc.ABC):
     @property
     @abc.abstractmethod
     def written(self) -> Written:
-        """How its points may be written."""
+        """Forms in which its points may be written."""
 
     @property
     @abc.abstractmethod
