@@ -1,12 +1,14 @@
 """Batches by threads of one process and by workers of a Dask cluster on one machine.
 
-    python benches/batch_workers.py --records 20000000 --ways "threads 1" "workers 2"
+    python benches/batch_workers.py --files 1 1000 --order ordered shuffled
 
 Means of groups of 20 points on S^2, from Parquet to Parquet, with a ledger and coverage: with keys
 in order or not, in one file or many of the same records. Each way of working runs in a process of
 its own, workers with one thread each and their libraries loaded. It prints the seconds of each of
 several runs, the rate of the best, and the peak of resident memory of the caller and of the largest
-worker. With --profile, where the caller's time goes; with --steps, of threads, the seconds of each
+worker. "processor 1" is one thread that all else in its process must share one processor with:
+reading and writing run beside it otherwise. With --write the best of each goes into the table of a
+page. With --profile, where the caller's time goes; with --steps, of threads, the seconds of each
 step, and of all else (opening, joining, payment and the end).
 """
 
@@ -17,6 +19,7 @@ import contextlib
 import cProfile
 import itertools
 import json
+import os
 import pstats
 import resource
 import subprocess
@@ -31,8 +34,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from page import with_table
+
 _GROUP, _PIECE = 20, 1_000_000
-_WAYS = ["threads 1", "threads 2", "workers 1", "workers 2", "workers 4"]
+_WAYS = ["processor 1", "threads 1", "threads 2", "workers 1", "workers 2", "workers 4"]
 
 
 def write(folder: Path, records: int, files: int, *, ordered: bool) -> Path:
@@ -102,6 +107,8 @@ def watch(source: Path, way: str, rounds: int, *, profile: bool, steps: bool) ->
     with contextlib.ExitStack() as stack:
         on = None
         cdp.set_num_threads(int(number) if kind == "threads" else 1)
+        if kind == "processor":
+            os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
         if kind == "workers":
             from curvedp.batch.cluster import cluster_of
 
@@ -156,6 +163,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--profile", action="store_true")
     parser.add_argument("--steps", action="store_true")
+    parser.add_argument("--write", type=Path, help="page whose table is replaced")
     parser.add_argument("--keep", type=Path, help="folder in which the records are kept")
     parser.add_argument("--watch", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -165,15 +173,25 @@ def main() -> None:
         watch(Path(source), way, arguments.rounds, **how)
         return
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(arguments.keep or name)
+        folder, lines = Path(arguments.keep or name), list[str]()
         for order in arguments.order:
             for files in arguments.files:
                 source = write(folder, arguments.records, files, ordered=order == "ordered")
-                for way in arguments.ways:
-                    _line(source, way, arguments)
+                found = [_line(source, way, arguments) for way in arguments.ways]
+                row = ["in order" if order == "ordered" else "not in order"]
+                row[0] += ", one file" if files == 1 else f", {files:,} files"
+                row += [f"{seconds:.2f} s" for seconds, _ in found]
+                lines.append(f"| {' | '.join(row)} | {max(own for _, own in found):.0f} MB |")
+    if arguments.write:
+        heads = ["records", *arguments.ways, "most memory of a process"]
+        head = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+        text = arguments.write.read_text(encoding="utf-8")
+        written = with_table(text, "workers", [*head, *lines])
+        arguments.write.write_text(written, encoding="utf-8")
 
 
-def _line(source: Path, way: str, arguments: argparse.Namespace) -> None:
+def _line(source: Path, way: str, arguments: argparse.Namespace) -> tuple[float, float]:
+    """Prints a line, and returns the best seconds and the largest peak of memory."""
     call = [sys.executable, __file__, "--rounds", str(arguments.rounds)]
     call += [f"--{name}" for name in ("profile", "steps") if getattr(arguments, name)]
     done = subprocess.run(
@@ -188,6 +206,7 @@ def _line(source: Path, way: str, arguments: argparse.Namespace) -> None:
         f"caller {found['caller']:.0f} MB{worker}",
         flush=True,
     )
+    return best, max(found["caller"], found.get("worker", 0.0))
 
 
 if __name__ == "__main__":

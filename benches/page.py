@@ -42,3 +42,16 @@ def with_rows(text: str, table: str, measured: dict[str, list[str]], order: Iter
     body = "\n".join([TABLE_HEAD, *lines])
     block = f"<!-- measured: {table} -->\n{body}\n<!-- end of measured -->\n"
     return _TABLE.sub(lambda found: block if found[1] == table else found[0], text)
+
+
+def with_table(text: str, name: str, lines: Iterable[str]) -> str:
+    """The page with other lines in a table.
+
+    Raises
+    ------
+    KeyError
+        If the page has no such table.
+    """
+    tables(text)[name]  # raises
+    block = f"<!-- measured: {name} -->\n" + "\n".join(lines) + "\n<!-- end of measured -->\n"
+    return _TABLE.sub(lambda found: block if found[1] == name else found[0], text)

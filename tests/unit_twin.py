@@ -32,6 +32,7 @@ MOVED = 5
 #: Numbers that the noise may make infinite, or unknown.
 DRAWN = (
     *("dof", "expected_error", "deviation", "doubts", "named"),
+    *("unreadable", "elsewhere"),  # groups, by noisy counts
     *("doubts_", "_report", "_statement"),  # words about them
 )
 #: Floats that a release tells before it is drawn.

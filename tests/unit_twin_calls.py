@@ -119,9 +119,27 @@ add(
 )
 
 
-def _of_sites(data: Data, folder: Path) -> Any:
+def _counted_each(data: Data, folder: Path) -> Any:
+    named = {"units": data.persons, "groups": data.site, "groups_per_unit": 2}
+    return _paid(cdp.frechet_mean, data.rows, ball=BALL, guarantee=LARGE, coverage="each", **named)
+
+
+def _resized(data: Data, folder: Path) -> Any:
+    whole = cdp.GDP(9.0, neighbours="add-remove")
+    named = {"units": data.persons, "groups": data.site, "groups_per_unit": 2}
+    how = {"n_guess": 20, "keys": ["north", "south"], **named}
+    found, spent = _paid(cdp.frechet_variance, data.rows, ball=BALL, guarantee=whole, **how)
+    # the numbers of records that are used are drawn, and what the noise is follows from them
+    return list(found.labels), found.guarantee, spent
+
+
+add("mean counted in each group", _counted_each, _OF_MEAN, by_unit=True)
+add("variance of a hidden number of persons", _resized, by_unit=True)
+
+
+def _of_sites(data: Data, folder: Path, **more: Any) -> Any:
     whole = cdp.GDP(40.0, neighbours="add-remove")
-    study = cdp.sites.Agreement("sphere:2", whole, ["Aa", "Bo"], by_name=True)
+    study = cdp.sites.Agreement("sphere:2", whole, ["Aa", "Bo"], by_name=True, **more)
     at = np.repeat([True, False], len(data.persons) // 2)
     at = np.resize(at, len(data.persons))
     rows, persons = np.asarray(data.rows), np.asarray(data.persons)
@@ -138,6 +156,14 @@ add(
     "sites.site.SiteMean.__init__",
     by_unit=True,
     kinds=("array", "float32"),
+    scales_are_drawn=True,
+)
+add(
+    "mean, variance and clusters of masked sites",
+    lambda data, folder: _of_sites(data, folder, variance=0.2, clusters=2, masks=True),
+    "sites.simulation.simulate",
+    by_unit=True,
+    kinds=("array",),
     scales_are_drawn=True,
 )
 _statistic("kng_mean", cdp.kng_mean, cdp.PureDP(9.0), drawn=False, tau=0.4)

@@ -178,6 +178,12 @@ PAGES = (
                 uses=(_FASHION, _LEAVES),
             ),
             Part("The published bound, budgets and convergence", "privatemail_bound.py"),
+            Part(
+                "Kernels of the text and of the code",
+                "privatemail_code.py",
+                "--queries 20",
+                uses=(_FASHION,),
+            ),
         ),
     ),
 )

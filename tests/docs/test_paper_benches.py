@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import importlib
 import math
 import sys
@@ -301,3 +302,20 @@ def test_regressions_with_the_seed_of_their_repetition_agree_between_tables(pape
     many = regression.all_errors(make, budget, 6, sampler="whitened")
     few = regression.all_errors(make, budget, 3, sampler="whitened")
     np.testing.assert_array_equal(many[:, :3], few)
+
+
+def test_in_no_cell_is_the_published_conformal_mean_nearer_than_the_published_laplace():
+    """What docs/papers.md says of the figures, by the files of the figures."""
+    ratios = []
+    for path in (PAPERS.parents[1] / "docs" / "measured").glob("conformal-figure-*.csv"):
+        with path.open(encoding="utf-8") as lines:
+            rows = list(csv.DictReader(lines))
+        where = next(iter(rows[0]))
+        plain = {r[where]: float(r["mean"]) for r in rows if r["curve"] == "Laplace, published"}
+        ratios += [
+            float(r["mean"]) / plain[r[where]]
+            for r in rows
+            if r["curve"].startswith("conformal, published") and r[where] in plain
+        ]
+    assert len(ratios) == 105
+    assert min(ratios) > 1

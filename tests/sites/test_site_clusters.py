@@ -119,6 +119,19 @@ def test_messages_are_logarithms_and_a_count_in_the_block_of_the_nearest_point()
     assert not np.any(RecordSums(space, bad, None).answer(request))
 
 
+@pytest.mark.parametrize("of", ["squares", "cells"])
+def test_records_that_underflow_or_overflow_raise_nothing(of: str) -> None:
+    """Whatever the caller has set: a site has paid by then."""
+    space = as_manifold("euclidean:2")
+    base = np.zeros(2) if of == "squares" else np.r_[np.zeros(2), 1e200, 0.0, 0.5, 0.5]
+    request = Request("round", 1.0, base, 0.5, of)
+    rows = np.array([[1e-200, 5e-324], [1e200, -1e308], [np.nan, 0.0], [0.1, 0.1]])
+    with np.errstate(all="raise"):
+        points = derived(space, rows, request)
+    assert np.isfinite(points[[0, 3]]).all()
+    assert np.isnan(points[2]).all()
+
+
 def test_void_rounds_leave_the_centres_before_them_or_none() -> None:
     own, records = study(4, 1, clusters=3), _clusters("sphere:2")[1]
     plans: list[bytes] = []

@@ -34,6 +34,8 @@ __all__ = [
     "write_tables",
 ]
 
+#: On Windows a file that is mapped can be neither removed nor replaced, nor its folder moved.
+_MAPS = os.name == "posix"
 #: Bytes of a seal: 64 digits and the end of the line.
 _SEAL = 65
 
@@ -81,9 +83,9 @@ def _read_sealed(path: Path, owner: str) -> Any:
 
 
 def _mapped(path: Path) -> Any:
-    """A file's bytes."""
-    if not path.stat().st_size:  # cannot be mapped
-        return pa.py_buffer(b"")
+    """A file's bytes, mapped where that keeps nobody from moving or removing the file."""
+    if not _MAPS or not path.stat().st_size:  # what is empty cannot be mapped
+        return pa.py_buffer(path.read_bytes())
     with pa.memory_map(str(path)) as file:
         return file.read_buffer()
 

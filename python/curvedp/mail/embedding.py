@@ -169,7 +169,7 @@ class Embedding(EachGroup[Release]):
     def memory_of_group(self, call: Call, n: int) -> float:
         """Bytes that the kernel, tiles under way and embeddings take."""
         tiles = _core.size_of_tiles(n, self.dtype == "float32")
-        kept = tiles if tiles <= self.memory_limit else 0
+        kept = min(tiles, self.memory_limit)
         return kept + _core.num_threads() * _UNDER_WAY + 64.0 * n * (self.n_components + 1)
 
     def release_group(self, group: Group) -> Release:

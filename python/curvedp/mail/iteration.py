@@ -46,7 +46,7 @@ class Laplacians:
     dtype : {"float64", "float32"}
         Precision in which distances are computed and weights are stored.
     memory_limit : int
-        Bytes that stored weights may take; with more rows they are computed anew for each
+        Bytes that stored weights may take, as many as fit; the others are computed anew for each
         iteration, in O(n (m + k)) memory.
 
     Examples
@@ -81,7 +81,7 @@ class Laplacians:
 
     @property
     def is_stored(self) -> bool:
-        """True if the weights are kept in memory."""
+        """True if all weights are kept in memory."""
         return self._kernel.is_kept
 
     def step(self, z: ArrayLike, alpha: float = 0.0, form: str = "normalised") -> FloatArray:

@@ -77,7 +77,8 @@ class PrivateMail(Conventions):
     dtype : {"float64", "float32"}
         Precision of the kernel.
     memory_limit : int
-        Bytes that the kernel may take; beyond it is computed anew for each iteration.
+        Bytes that stored weights of the kernel may take, as many as fit; the others are computed
+        anew for each iteration.
     records_per_unit : int
         Number of records that one unit (a person) contributes at most.
     ledger : Ledger, optional

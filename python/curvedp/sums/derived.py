@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from curvedp._guard import quiet
 from curvedp._validation import FloatArray
 from curvedp.manifolds import Manifold
 from curvedp.sums.messages import Request
@@ -16,6 +17,7 @@ from curvedp.sums.messages import Request
 _NUMBERS = 2**22
 
 
+@quiet
 def derived(manifold: Manifold, records: FloatArray, request: Request) -> FloatArray:
     """Points of so many rows; NaN for a record that is no point, which is left out of sums.
 
@@ -87,9 +89,8 @@ def _cells(
     manifold.kernels.pairwise_dist(rows, bases, apart)
     own = apart.argmin(axis=1)
     manifold.kernels.log_coords(rows, bases[own], logs)
-    with np.errstate(over="ignore", invalid="ignore"):
-        logs /= levels[own, None]
-        logs /= np.maximum(np.linalg.norm(logs, axis=1), 1.0)[:, None]
+    logs /= levels[own, None]
+    logs /= np.maximum(np.linalg.norm(logs, axis=1), 1.0)[:, None]
     found, index = np.zeros((len(rows), len(bases), manifold.dim + 1)), np.arange(len(rows))
     found[index, own, :-1] = logs
     found[index, own, -1] = 1.0

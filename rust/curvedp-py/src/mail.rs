@@ -31,7 +31,7 @@ pub struct GaussianKernel {
 
 #[pymethods]
 impl GaussianKernel {
-    /// Tiles are kept in memory if they take at most `memory_limit` bytes.
+    /// As many tiles are kept in memory as `memory_limit` bytes hold.
     #[new]
     fn new(
         py: Python<'_>,
@@ -56,7 +56,7 @@ impl GaussianKernel {
         Ok(Self { inner })
     }
 
-    /// True if the weights are kept in memory.
+    /// True if all weights are kept in memory.
     #[getter]
     fn is_kept(&self) -> bool {
         match &self.inner {

@@ -8,7 +8,7 @@ use super::strip::{Padded, STRIP, add_products, doubles};
 use crate::error::{Error, filled};
 use crate::parallel::{Interrupt, map};
 use crate::simd::elementary::exp;
-use crate::simd::vectorize;
+use crate::simd::vectorize_widest;
 
 /// Rows in a tile of the kernel.
 pub const TILE: usize = 384;
@@ -43,7 +43,7 @@ impl<T: Scalar> Points<T> {
     fn weigh(&self, i: usize, j: usize, from: usize, products: &[T], out: &mut [f64]) {
         let (half_a, half_b) = (&self.block(i).1[from..], self.block(j).1);
         let size = half_b.len();
-        vectorize(
+        vectorize_widest(
             #[inline(always)]
             || {
                 let rows = products.chunks_exact(size).zip(half_a);
@@ -83,21 +83,19 @@ fn bounded_exp(x: f64, floor: f64) -> f64 {
     if weight > floor { weight } else { floor }
 }
 
-enum Weights<T> {
-    Streamed(Points<T>),
-    /// Tiles in the order of [`all`] pairs of blocks.
-    Kept(Vec<Vec<T>>),
-}
-
-/// The kernel of n rows, kept in memory as the tiles of one triangle or computed for every product.
+/// The kernel of n rows in the tiles of one triangle, of which some are kept in memory and the others computed for
+/// every product.
 pub struct GaussianKernel<T> {
     count: usize,
-    weights: Weights<T>,
+    /// The first tiles in the order of [`all`] pairs of blocks.
+    kept: Vec<Vec<T>>,
+    /// Of what the others are computed; none if all are kept.
+    points: Option<Points<T>>,
 }
 
 impl<T: Scalar> GaussianKernel<T> {
-    /// The kernel of rows of `size` entries with bandwidth sigma, whose weights lie in [floor, 1]. Tiles are
-    /// kept if they take at most `memory_limit` bytes.
+    /// The kernel of rows of `size` entries with bandwidth sigma, whose weights lie in [floor, 1]. As many tiles are
+    /// kept as `memory_limit` bytes hold.
     pub fn new(
         rows: &[f64],
         size: usize,
@@ -117,13 +115,12 @@ impl<T: Scalar> GaussianKernel<T> {
         // a stored weight must not be rounded below the floor
         let points = Points { rows, size, half_squares, rate, floor: T::round_up(floor) };
         let pairs = all(count.div_ceil(TILE));
-        let weights = if Self::size_of_tiles(count) <= memory_limit {
-            let tiles = map(pairs.len(), interrupt, |k| points.tile(pairs[k].0, pairs[k].1))?;
-            Weights::Kept(tiles.into_iter().collect::<Result<_, _>>()?)
-        } else {
-            Weights::Streamed(points)
-        };
-        Ok(Self { count, weights })
+        let all_fit = Self::size_of_tiles(count) <= memory_limit;
+        let fit =
+            if all_fit { pairs.len() } else { (memory_limit / Self::size_of_tiles(TILE)) as usize };
+        let kept = map(fit, interrupt, |k| points.tile(pairs[k].0, pairs[k].1))?;
+        let kept = kept.into_iter().collect::<Result<_, _>>()?;
+        Ok(Self { count, kept, points: (!all_fit).then_some(points) })
     }
 
     /// Bytes that the tiles of n rows take.
@@ -139,9 +136,9 @@ impl<T: Scalar> GaussianKernel<T> {
         self.count
     }
 
-    /// True if the tiles are kept in memory.
+    /// True if all tiles are kept in memory.
     pub fn is_kept(&self) -> bool {
-        matches!(self.weights, Weights::Kept(_))
+        self.points.is_none()
     }
 
     /// out = W Z for Z with rows of `width` entries.
@@ -173,12 +170,14 @@ impl<T: Scalar> GaussianKernel<T> {
         mut second: Option<&mut [f64]>,
     ) -> Result<(), Error> {
         let fresh;
-        let (tile, points) = match &self.weights {
-            Weights::Kept(tiles) => (&tiles[place(i, j, self.count.div_ceil(TILE))], None),
-            Weights::Streamed(points) => {
+        let kept = self.kept.get(place(i, j, self.count.div_ceil(TILE)));
+        let points = self.points.as_ref().filter(|_| kept.is_none());
+        let tile = match points {
+            Some(points) => {
                 fresh = points.products(i, j)?;
-                (&fresh, Some(points))
+                &fresh
             }
+            None => kept.expect("tiles that are not computed are kept"),
         };
         let across = z.rows(j * TILE, (j + 1) * TILE);
         let size = across.len() / z.stride;
@@ -235,7 +234,7 @@ mod tests {
     fn worst<T: Scalar>(count: usize, memory: u64) -> f64 {
         let (x, z) = (rows(count, 5), rows(count, 3));
         let kernel = GaussianKernel::<T>::new(&x, 5, 0.7, 0.0, memory, &|| false).unwrap();
-        assert_eq!(kernel.is_kept(), memory > 0);
+        assert_eq!(kernel.is_kept(), GaussianKernel::<T>::size_of_tiles(count) <= memory);
         let mut out = vec![f64::NAN; z.len()];
         kernel.product(&z, 3, &mut out, &|| false).unwrap();
         let exact = direct(&x, 5, 0.7, &z, 3);
@@ -245,7 +244,7 @@ mod tests {
     #[test]
     fn products_equal_sums_over_all_pairs() {
         for count in [1, 2, 100, TILE, TILE + 1, 3 * TILE - 5] {
-            for memory in [0, u64::MAX] {
+            for memory in [0, (9 * TILE * TILE) as u64, u64::MAX] {
                 assert!(worst::<f64>(count, memory) < 1e-15);
                 assert!(worst::<f32>(count, memory) < 1e-6);
             }
@@ -257,10 +256,26 @@ mod tests {
         for count in [1, TILE - 1, TILE, TILE + 1, 2 * TILE, 5 * TILE + 17] {
             let x = rows(count, 2);
             let kernel = GaussianKernel::<f32>::new(&x, 2, 1.0, 0.0, u64::MAX, &|| false).unwrap();
-            let Weights::Kept(tiles) = kernel.weights else { panic!("not kept") };
-            let bytes: usize = tiles.iter().map(|tile| 4 * tile.len()).sum();
+            let bytes: usize = kernel.kept.iter().map(|tile| 4 * tile.len()).sum();
             assert_eq!(bytes as u64, GaussianKernel::<f32>::size_of_tiles(count));
         }
+    }
+
+    #[test]
+    fn as_many_tiles_are_kept_as_the_limit_holds_and_products_have_the_same_bits() {
+        let (count, tile) = (4 * TILE + 9, GaussianKernel::<f64>::size_of_tiles(TILE));
+        let (x, z) = (rows(count, 5), rows(count, 3));
+        let mut products = Vec::new();
+        for (limit, tiles) in
+            [(0, 0), (tile - 1, 0), (5 * tile, 5), (9 * tile + 8, 9), (15 * tile, 15)]
+        {
+            let kernel = GaussianKernel::<f64>::new(&x, 5, 0.7, 0.0, limit, &|| false).unwrap();
+            assert_eq!(kernel.kept.len(), tiles);
+            let mut out = vec![f64::NAN; z.len()];
+            kernel.product(&z, 3, &mut out, &|| false).unwrap();
+            products.push(out.into_iter().map(f64::to_bits).collect::<Vec<_>>());
+        }
+        assert!(products.windows(2).all(|pair| pair[0] == pair[1]));
     }
 
     #[test]
@@ -269,8 +284,7 @@ mod tests {
             let x: Vec<f64> = rows(12, 3).iter().map(|x| scale * x).collect();
             let kernel =
                 GaussianKernel::<f32>::new(&x, 3, 0.7 * scale, 0.0, u64::MAX, &|| false).unwrap();
-            let Weights::Kept(tiles) = kernel.weights else { panic!("not kept") };
-            tiles.concat()
+            kernel.kept.concat()
         };
         // squares of such rows are beyond single precision
         for exponent in [-400, -80, 80, 400] {
@@ -283,7 +297,7 @@ mod tests {
         let x = [1e200, -1e200, 1e-200, 3.0, 0.0, f64::MAX];
         for floor in [0.0, 0.25] {
             let kernel = GaussianKernel::<f64>::new(&x, 1, 1.0, floor, 0, &|| false).unwrap();
-            let Weights::Streamed(points) = kernel.weights else { panic!("not streamed") };
+            let points = kernel.points.unwrap();
             for (k, weight) in points.tile(0, 0).unwrap().into_iter().enumerate() {
                 let diagonal = k % (x.len() + 1) == 0;
                 assert!(if diagonal { weight == 0.0 } else { (floor..=1.0).contains(&weight) });
@@ -297,8 +311,7 @@ mod tests {
             let x = [1.0, -1.0];
             let kernel =
                 GaussianKernel::<f32>::new(&x, 1, 0.01, floor, u64::MAX, &|| false).unwrap();
-            let Weights::Kept(tiles) = kernel.weights else { panic!("not kept") };
-            let weight = f64::from(tiles[0][1]);
+            let weight = f64::from(kernel.kept[0][1]);
             assert!(weight >= floor && weight > 0.0 && weight <= floor * 1.0001 + 1e-44);
         }
     }
