@@ -300,7 +300,8 @@ def often(cells: dict[Key, Cell], repetitions: int) -> list[str]:
 
 def again(cells: dict[Key, Cell], looked: int) -> list[str]:
     """Cells that looked wrong, as they are on other data; those that look so again as rows."""
-    times = ", ".join(f"{count} for n = {n}" for n, count in AGAIN.items())
+    most = max(AGAIN)
+    times = f"{AGAIN[min(AGAIN)]}, {AGAIN[most]} with {most:,} records"
     still = {key: cell for key, cell in cells.items() if cell.looks_wrong}
     return [
         "## Cells that looked wrong\n",
@@ -503,7 +504,8 @@ def main() -> None:
         f"{deviation:.3f} if they were the same, where all releases have bands. Where few releases "
         "have one, those that are wrong without saying so weigh more: the summary and the hard "
         "cells say which share of all bands that were asked for is given and misses, .05 at most "
-        "if all is right.\n",
+        "if all is right. In brackets: standard errors over releases, in units of the last "
+        "digit.\n",
         *summary(cells),
         "",
         *lines_met(cells),
