@@ -176,6 +176,10 @@ class Search:
             share = min(self.schedule.block * self.budget.whole, noise.part(0.5) * rest)
             later = noise.part(max(noise.cost(rest) - noise.cost(share), 0.0))
             radius = self._clip_level(self.geometry, tails, later, noise.least_seen[0])[0]
+            if radius > noise.doubtful * tails.median(self.number):
+                tails = yield from self._counts(self.geometry, base)
+                again = self._clip_level(self.geometry, tails, later, noise.least_seen[0])[0]
+                radius = min(radius, again)
             step = yield from self._round(self.geometry, base, radius, share, tails)
             base = self._moved(base, step)
             settled = _is_settled(step, self.schedule.settled * radius, self.geometry.dim)
