@@ -300,7 +300,6 @@ def test_a_search_is_paid_once_and_takes_steps_from_who_knows_all_before(
     ],
 )
 def test_a_ledger_whose_searches_were_edited_is_damaged(tmp_path: Path, statement: str) -> None:
-
     ledger = cdp.Ledger(cdp.GDP(3.0), path=tmp_path / "ledger")
     ledger.spend(cdp.GDP(1.0), search="run")
     ledger.note("run", (), [Step(0, "x", 0.1)])
