@@ -164,6 +164,17 @@ def _raced(acts: list[Callable[[], bytes]]) -> int:
         return sum(pool.map(tried, acts))
 
 
+def test_a_state_of_the_version_without_notes_is_refused_by_name(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    SiteMean(NORTH, OWN, "site 0", state=state)
+    SiteMean(NORTH, OWN, "site 0", state=state)  # the control
+    connection = sqlite3.connect(state)
+    connection.execute("PRAGMA application_id=1667527475")
+    connection.close()
+    with pytest.raises(SiteError, match="or of an earlier version"):
+        SiteMean(NORTH, OWN, "site 0", state=state)
+
+
 @pytest.mark.parametrize("shared", [True, False], ids=["one state", "copies of the state"])
 def test_of_many_that_race_for_a_round_one_answers_and_one_pays(kept: Kept, shared: bool) -> None:
     for number in range(3):
