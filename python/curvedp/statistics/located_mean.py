@@ -68,7 +68,8 @@ class LocatedMeanRelease(Release):
     clip_level : float
         Distance from the last point at which logarithms were clipped.
     within, within_error : float
-        Share of the records within it, as counted, and its standard deviation.
+        Share of the records within it, as counted, and its standard deviation: with a given
+        `clip` within the next level below it at which records are counted.
     noise : float
         Expected distance due to noise alone.
     cut : float
@@ -258,7 +259,8 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
         On SPD and HPD matrices "own" lets each channel have units of its own; "common" spends
         nothing on finding them.
     clip : float, optional
-        A public clip level for the last rounds, in place of the one that counts tell.
+        A public clip level for the last rounds, in place of the one that counts tell. Records count
+        as beyond it from the next level of counts below on.
     max_rounds : int
         Most rounds at the last clip level besides the last.
 
