@@ -179,6 +179,17 @@ def _raced(acts: list[Callable[[], bytes]]) -> int:
         return sum(pool.map(tried, acts))
 
 
+def test_a_state_of_the_version_without_notes_is_refused_by_name(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    SiteMean(NORTH, OWN, "site 0", state=state)
+    SiteMean(NORTH, OWN, "site 0", state=state)  # the control
+    connection = sqlite3.connect(state)
+    connection.execute("PRAGMA application_id=1667527475")
+    connection.close()
+    with pytest.raises(SiteError, match="or of an earlier version"):
+        SiteMean(NORTH, OWN, "site 0", state=state)
+
+
 @pytest.mark.parametrize("shared", [True, False], ids=["one state", "copies of the state"])
 def test_of_many_that_race_for_a_round_one_answers_and_one_pays(kept: Kept, shared: bool) -> None:
     for number in range(3):
@@ -315,7 +326,6 @@ def test_a_search_is_paid_once_and_takes_steps_from_who_knows_all_before(
     ],
 )
 def test_a_ledger_whose_searches_were_edited_is_damaged(tmp_path: Path, statement: str) -> None:
-
     ledger = cdp.Ledger(cdp.GDP(3.0), path=tmp_path / "ledger")
     ledger.spend(cdp.GDP(1.0), search="run")
     ledger.note("run", (), [Step(0, "x", 0.1)])

@@ -81,7 +81,7 @@ def mixed(name: str, kinds: tuple[str, ...]):
 ORDERS = [("narrow", "precise"), ("precise", "narrow", "wide")]
 WIDTHS = ["hyperboloid:2", "spd:2", "hpd:2"]
 #: Those on a ball that end in a short time on wide ones.
-ON_BALLS = [own for own in STATISTICS if own.name not in ("quantile", "quantiles", "kng")]
+ON_BALLS = [own for own in STATISTICS if not isinstance(own.statistic, (cdp.Quantile, cdp.KNGMean))]
 
 
 def secret():

@@ -14,7 +14,7 @@ import pytest
 import curvedp as cdp
 from curvedp.manifolds import as_manifold
 from curvedp.privacy.wording import percent
-from curvedp.statistics.located_mean import LocatedMeanRelease
+from curvedp.statistics.located_release import LocatedMeanRelease
 from curvedp.sums.found import REACH, error_beyond
 from curvedp.sums.tail_counts import TailCounts
 

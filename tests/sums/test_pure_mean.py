@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,12 @@ import pytest
 
 import curvedp as cdp
 from command_line import run
-from curvedp.manifolds import as_manifold
+from curvedp.manifolds import Euclidean, as_manifold
+from curvedp.sums.messages import COUNT_UNIT, Request
+from curvedp.sums.pure import PureNoise
+from curvedp.sums.records import RecordSums
+from curvedp.sums.search import Search
+from curvedp.sums.steps import searched
 
 #: Spaces that are served, and the spread of records about a random point of them.
 SPACES = {
@@ -308,3 +314,23 @@ def test_plans_hold_the_noise_of_normal_records(spec: str) -> None:
     with pytest.raises(cdp.errors.ExistenceError):
         cdp.plan("frechet_mean", space, cdp.PureDP(1.0), n=300, spread=SPACES[spec])
     assert cdp.plan("frechet_mean", space, ADD_REMOVE, error=0.05, spread=SPACES[spec]).n < 4000
+
+
+@pytest.mark.parametrize("doubtful", [64.0, pytest.param(math.inf, id="control")])
+def test_noise_of_far_counts_does_not_set_the_clip_level(
+    doubtful: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bin far out that noise made large is in all prefix sums after it: it is counted anew."""
+    monkeypatch.setattr(PureNoise, "doubtful", doubtful)
+    n, first = 1000, []
+    sums = RecordSums(Euclidean(2), np.random.default_rng(1).standard_normal((n, 2)), None)
+
+    def answer(request: Request, number: int) -> np.ndarray:
+        total = sums.answer(request).astype(float)
+        if request.kind == "histogram" and not first:
+            first.append(number)
+            total[20] += 0.4 * n * COUNT_UNIT  # at 2^20
+        return total
+
+    found = searched(Search(sums.geometry, PureNoise(1.0), n), answer)
+    assert (found.radius < 10.0) is (doubtful == 64.0)

@@ -88,5 +88,6 @@ for release in found.values():
 # What several guarantees mean together is the ledger's to say.
 
 print(ledger)
-found["confidence region"].plot()
+figure, ax = plt.subplots(figsize=(5.5, 4.4), layout="constrained")
+found["confidence region"].plot(ax=ax)
 plt.show()

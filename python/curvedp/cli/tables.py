@@ -27,8 +27,8 @@ from curvedp.cli.csv_files import (
 )
 from curvedp.errors import BatchError, MissingExtraError
 from curvedp.manifolds import Euclidean, Manifold
-from curvedp.manifolds.base import as_masked
 from curvedp.manifolds.reading import PLAIN, Reading
+from curvedp.manifolds.records import as_masked
 
 __all__ = ["SUFFIXES", "FileError", "as_points", "read_labels", "read_mask", "read_table"]
 

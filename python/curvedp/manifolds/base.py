@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
-from curvedp._validation import FloatArray, as_array, as_count, as_float_array, as_points, of_cell
-from curvedp.manifolds.reading import PLAIN, Reading, Written, columns_of_points
+from curvedp._validation import FloatArray, as_count, as_points
+from curvedp.manifolds.reading import Written
+from curvedp.manifolds.records import RecordReader
 
 Seed = np.random.Generator | int | None
 
@@ -28,7 +29,7 @@ class Equation(NamedTuple):
     first: int = 1
 
 
-class Manifold:
+class Manifold(RecordReader):
     """A Riemannian manifold with closed-form geodesics.
 
     Points and tangent vectors are arrays of shape ``(..., *point_shape)``; leading axes broadcast
@@ -57,14 +58,8 @@ class Manifold:
     _extra_rows: ClassVar[int] = 0
     #: Word that the origin goes by.
     _origin_name: ClassVar[str | None] = None
-    #: What the shorter form of a point is.
-    _short_form: ClassVar[str] = ""
     #: Whether projections of normal numbers are uniform on it.
     _is_compact: ClassVar[bool] = False
-
-    #: Compiled maps of the space.
-    kernels: _core.Manifold
-    point_shape: tuple[int, ...]
 
     def __init__(
         self, kind: str, size: int, parameter: float, point_shape: tuple[int, ...]
@@ -250,202 +245,6 @@ class Manifold:
         """Distances to the points that stand for `point` in the space where noise is drawn, at
         least those up to `reach` farther than the closest."""
         return [self.dist(point, center)]
-
-    def as_points(
-        self,
-        records: ArrayLike,
-        *,
-        order: str | None = None,
-        scalar_first: bool | None = None,
-        angle_units: str | None = None,
-        mask: ArrayLike | None = None,
-    ) -> FloatArray:
-        """The points that records stand for, as every release reads them.
-
-        A record is a point, up to 1e-5 relative, as an array or flat, or its shorter form: the
-        upper triangle of a symmetric matrix row by row, longitude and latitude in degrees on the
-        2-sphere, a quaternion with its scalar last or a SciPy ``Rotation``, a point of the Poincaré
-        ball, the projector on a subspace. Directions, axes and quaternions may have any length,
-        landmarks any place and size, angles any number of turns; a subspace is the span of any
-        basis. Numbers that are written otherwise are read by the keywords; columns of a table,
-        pandas or polars, by their names, where these say what they hold: ``lat, lon``;
-        ``w, x, y, z``; ``Dxx, Dyy, ...``; ``lon_rad, lat_rad``; ``time_hours``.
-
-        Parameters
-        ----------
-        records : array-like, shape (..., *point_shape), (..., point_size) or (..., short form)
-            Landmarks also as an array of complex numbers, shape (..., k_landmarks), complex
-            matrices as one of shape (..., m, m).
-        order : {"fsl", "dipy", "mrtrix"}, optional
-            Of the six numbers of a diffusion tensor: xx, xy, xz, yy, yz, zz, as FSL's dtifit has
-            them and as they are read by default; xx, xy, yy, xz, yz, zz, dipy's lower triangle;
-            xx, yy, zz, xy, xz, yz, MRtrix's.
-        scalar_first : bool, optional
-            True for quaternions w, x, y, z, as MNE, pyquaternion and Eigen's constructor have
-            them; by default the scalar is last, as in SciPy and ROS.
-        angle_units : {"radians", "degrees", "hours"}, optional
-            Of longitude and latitude, degrees by default, and of angles on a torus, radians by
-            default; 24 hours are a turn.
-        mask : array-like of bool, optional
-            For volumes: the public region whose voxels are records, of the shape of the leading
-            axes of `records`. One that was made from the records is not public.
-
-        Returns
-        -------
-        ndarray, shape (..., *point_shape), with `mask` (n, *point_shape)
-            NaN for what stands for no point; releases count it as the centre of their ball.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For another shape or dtype, for a keyword that says nothing of this manifold, and for
-            names of columns that contradict it.
-
-        Examples
-        --------
-        >>> import curvedp as cdp
-        >>> cdp.Sphere(2).as_points([[90.0, 0.0], [0.0, 90.0]]).tolist()
-        [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
-        >>> cdp.Sphere(2).as_points([[0.0, 0.0, 5.0], [0.0, 0.0, 0.0]]).tolist()
-        [[0.0, 0.0, 1.0], [nan, nan, nan]]
-        >>> volume = np.full((2, 2, 2, 6), [1.0, 2.0, 3.0, 0.0, 0.0, 0.0])  # MRtrix's order
-        >>> brain = np.arange(8).reshape(2, 2, 2) < 3
-        >>> cdp.SPD(3).as_points(volume, order="mrtrix", mask=brain).shape
-        (3, 3, 3)
-        """
-        reading = Reading(order, scalar_first, angle_units).check(self.written)
-        numbers = self._numbers(records, "records", reading)
-        if mask is not None:
-            numbers = as_masked(numbers, mask)
-        if self.point_shape == (1,) and numbers.ndim == 1 and len(numbers) != 1:
-            numbers = numbers[:, None]  # numbers, each of them a point
-        return self._snapped(self._whole(numbers, "records"))
-
-    def _snapped(self, records: FloatArray) -> FloatArray:
-        """Points of records of shape (..., *point_shape), NaN for what stands for none."""
-        points = np.array(records)
-        valid = np.zeros(self._lead(points), dtype=np.bool_)
-        if valid.size:
-            self.kernels.snap(self._flat(points), valid.reshape(-1))
-        points[~valid] = np.nan
-        return points
-
-    def read_records(
-        self, value: ArrayLike, name: str = "records", *, least: int = 1
-    ) -> FloatArray:
-        """Records, shape (n, *point_shape) with n >= least, whatever form they come in.
-
-        Parameters
-        ----------
-        value : array-like
-            Points, flat points or a shorter form of them; no value raises.
-        name : str
-            For messages.
-        least : {0, 1}
-            With 0 an empty container of any dtype is no records.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For another shape or dtype, and for no record unless `least` is 0.
-        """
-        if least == 0 and _is_empty(value):
-            shape = getattr(value, "shape", (0,))
-            columns = shape if len(shape) > 1 and 0 not in shape[1:] else (0, *self.point_shape)
-            return self._whole(np.empty(columns), name)
-        array = self._numbers(value, name)
-        if self.point_shape == (1,) and array.ndim == 1:
-            array = array[:, None]  # numbers, each of them a point
-        if array.shape == self.point_shape and array.shape[1:] == (self.kernels.short_size,):
-            array = array[:, None, :]  # rows of short forms, not one point
-            points = self._complete(array.reshape(len(array), -1))
-            assert points is not None
-            array = points.reshape(len(points), *self.point_shape)
-        columns = [str(own) for own in getattr(value, "columns", ())]
-        array = self._whole(array, name, is_n_public=least > 0, columns=columns)
-        if array.ndim != len(self.point_shape) + 1:
-            wanted, got = _shape(("n", *self.point_shape)), _shape(array.shape, least > 0)
-            further = "; of a volume take the points of a public mask: as_points(volume, mask=mask)"
-            is_volume = array.ndim > len(self.point_shape) + 1
-            raise ValueError(f"{name} must have shape {wanted}, got {got}{further * is_volume}")
-        if len(array) < least:
-            raise ValueError(f"{name} is empty: a data set needs at least one record")
-        return array
-
-    def _whole(
-        self, value: Any, name: str, *, is_n_public: bool = True, columns: Sequence[str] = ()
-    ) -> FloatArray:
-        """Records of any form in that of points, shape (..., *point_shape); values stay theirs."""
-        array = self._numbers(value, name)
-        size = len(self.point_shape)
-        if array.ndim >= size and array.shape[array.ndim - size :] == self.point_shape:
-            return array
-        lead, rows = array.shape[:-1], None
-        if array.ndim > 0:
-            rows = self._complete(array.reshape(math.prod(lead), array.shape[-1]))
-        if rows is None:
-            wanted, got = _shape(("...", *self.point_shape)), _shape(array.shape, is_n_public)
-            entries = f"; {self._expected_entries}" if self.kernels.short_size else ""
-            if chosen := columns_of_points(columns, self.written):
-                entries = f": take those of points, table[{chosen}]"
-            raise ValueError(f"{name} must have shape {wanted}, got {got}{entries}")
-        return rows.reshape(*lead, *self.point_shape)
-
-    def _numbers(self, value: Any, name: str, reading: Reading = PLAIN) -> FloatArray:
-        """An array of real numbers from what users of this manifold have.
-
-        A table's by the names of its columns.
-        """
-        order = None
-        if hasattr(value, "to_numpy"):
-            column = as_array(value, name)
-            if column.dtype == np.dtype(object) and column.ndim == 1:  # cells hold lists or arrays
-                return self._of_cells([of_cell(cell) for cell in column], reading)
-            if column.ndim == 2 and len(names := getattr(value, "columns", ())):
-                order, reading = reading.of_columns([str(own) for own in names], self.written)
-            named = getattr(value, "name", None)
-            if column.ndim == 1 and self.point_size == 1 and isinstance(named, str):
-                _, reading = reading.of_columns([named], self.written)
-        numbers = as_float_array(value, name)
-        numbers = numbers if order is None else numbers[..., order]
-        if reading == PLAIN:
-            return np.ascontiguousarray(numbers)
-        return np.ascontiguousarray(reading.of_rows(numbers, self.written, name))
-
-    def _of_cells(self, cells: Sequence[FloatArray | None], reading: Reading) -> FloatArray:
-        """Points from flat lists of numbers of any lengths, each a function of its own list."""
-        size = self.point_size
-        rows = np.full((len(cells), size), np.nan)
-        for length in {size, self.kernels.short_size or size}:
-            own = [k for k, cell in enumerate(cells) if cell is not None and len(cell) == length]
-            block = np.array([cells[k] for k in own]).reshape(len(own), length)
-            if not reading.reads(length, self.written):
-                continue  # of another form than is said: no point
-            whole = self._complete(reading.of_rows(block, self.written))
-            if whole is not None:
-                rows[own] = whole
-        return rows.reshape(len(cells), *self.point_shape)
-
-    def _points(self, value: Any, name: str) -> FloatArray:
-        """Points or tangent vectors, shape (..., *point_shape)."""
-        return as_points(self._numbers(value, name), self.point_shape, name)
-
-    def _complete(self, rows: FloatArray) -> FloatArray | None:
-        """Flat rows of whole points, given flat or short ones; None for another width."""
-        if rows.shape[1] == self.point_size:
-            return rows
-        if rows.shape[1] != self.kernels.short_size:
-            return None
-        points = np.empty((len(rows), self.point_size))
-        if points.size:
-            self.kernels.from_short(np.ascontiguousarray(rows), points)
-        return points
-
-    @property
-    def _expected_entries(self) -> str:
-        short = self.kernels.short_size
-        other = f", or {short} for {self._short_form}" if short else ""
-        return f"a point of {self.spec} has {self.point_size} entries{other}"
 
     def _largest_radius(self, center: FloatArray) -> float:
         """The bound on the radius of a ball about this centre."""
@@ -744,15 +543,9 @@ class Manifold:
             kernel(self._rows(a, lead), self._rows(p, lead), self._flat(result))
         return result
 
-    def _lead(self, points: FloatArray) -> tuple[int, ...]:
-        return points.shape[: points.ndim - len(self.point_shape)]
-
     def _broadcast(self, *arrays: FloatArray) -> tuple[int, ...]:
         leads = {self._lead(array) for array in arrays}
         return leads.pop() if len(leads) == 1 else np.broadcast_shapes(*leads)
-
-    def _flat(self, points: FloatArray) -> FloatArray:
-        return points.reshape(-1, self.point_size)
 
     def _rows(self, points: FloatArray, lead: tuple[int, ...]) -> FloatArray:
         return _rows(points, lead, self.point_shape)
@@ -762,12 +555,6 @@ class Manifold:
         if array.ndim != len(self.point_shape) + 1:
             raise ValueError(f"{name} must be one set of points, got shape {array.shape}")
         return self._flat(array)
-
-
-def _shape(sizes: tuple[object, ...], is_n_public: bool = True) -> str:
-    """A shape as text, without the number of records where that is protected."""
-    shown = sizes if is_n_public else ("n", *sizes[1:])
-    return f"({', '.join(map(str, shown))}{',' if len(shown) == 1 else ''})"
 
 
 def _rows(array: FloatArray, lead: tuple[int, ...], trail: tuple[int, ...]) -> FloatArray:
@@ -796,33 +583,3 @@ def _scalar(array: FloatArray) -> FloatArray:
     """A NumPy scalar in place of an array without axes."""
     result: FloatArray = array[()] if array.ndim == 0 else array
     return result
-
-
-def as_masked(records: FloatArray, mask: ArrayLike) -> FloatArray:
-    """The records of a volume where a public mask is True, shape (n, ...).
-
-    Raises
-    ------
-    ValueError, TypeError
-        For a mask of other values or of another shape than the leading axes of records, and for
-        one that is False everywhere.
-    """
-    chosen = np.asarray(mask)
-    if chosen.dtype.kind in "iuf" and np.isin(chosen, (0, 1)).all():
-        chosen = chosen.astype(np.bool_)
-    if chosen.dtype != np.bool_:
-        raise TypeError("mask must be of bool, or of 0 and 1")
-    if chosen.ndim == 0 or chosen.shape != records.shape[: chosen.ndim]:
-        shapes = f"{records.shape}, got {chosen.shape}"
-        raise ValueError(f"mask must have the shape of the leading axes of records, {shapes}")
-    if not chosen.any():
-        raise ValueError("mask is False everywhere: a data set needs at least one record")
-    return np.ascontiguousarray(records[chosen])
-
-
-def _is_empty(value: Any) -> bool:
-    """True for a container of nothing."""
-    try:
-        return len(value) == 0
-    except TypeError:  # it has no length
-        return False

@@ -349,7 +349,7 @@ class SiteMean:
         return {run: noted for run, noted in own.items() if len(run) == RUN}
 
     def _note(self, run: str, rounds: tuple[Step, ...], *, last_is_new: bool) -> None:
-        """Notes rounds in the ledger, of which it may lack some, and lacks the last if it is new.
+        """Notes in the ledger the rounds that it lacks, among them the last if that is new.
 
         Raises
         ------

@@ -89,6 +89,8 @@ class Noise(abc.ABC):
     #: of what is cut, near and farther out.
     near: ClassVar[float]
     significant: ClassVar[tuple[float, float]]
+    #: A clip level of more than so many median distances may be that of noise: it is counted anew.
+    doubtful: ClassVar[float]
     #: Error of a mean whose logarithms are cut, over the excess that counts show.
     of_cut: ClassVar[float]
 
@@ -199,6 +201,7 @@ class GaussianNoise(Noise):
     least_deviations = 5.0
     near = 4.0
     significant = (1.5, 3.0)
+    doubtful = math.inf
     of_cut = 1.5
 
     def filter(self) -> Filter:

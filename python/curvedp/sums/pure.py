@@ -61,6 +61,7 @@ class PureNoise(Noise):
     least_deviations = 4.0
     near = 2.0
     significant = (1.0, 2.5)
+    doubtful = 64.0  # prefix sums of noise that are far off stay so over all levels
     of_cut = 1.0  # counts that are shown are more often above than below
 
     def filter(self) -> Filter:

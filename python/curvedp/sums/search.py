@@ -12,16 +12,13 @@ Shares, levels and stops: docs/proofs/sums-of-messages.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
-from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 
 from curvedp import _core
 from curvedp._validation import FloatArray
 from curvedp.privacy.private_keys import key_threshold
-from curvedp.sums.filter import Filter
+from curvedp.sums.asking import Asking, asked
 from curvedp.sums.found import (
     NO_DIRECTION,
     NOT_SHOWN,
@@ -42,8 +39,6 @@ from curvedp.sums.messages import ROUND_UNIT, Kind, Of, Request, scale_levels, s
 from curvedp.sums.noise import Noise
 from curvedp.sums.tail_counts import MOST_OF_COLUMN, TailCounts, counts_of, levels
 
-#: Least part of the budget for which a void sum is asked again.
-_LEAST_SHARE = 0.01
 #: Most blocks, and most blocks on logarithms of diagonals.
 _BLOCKS, _FLAT_BLOCKS = 4, 2
 #: Records are looked at from so many points at most.
@@ -62,11 +57,6 @@ _MISJUDGED = 0.5
 _SPREAD_OUT = 0.75
 #: The released ball holds this share of the records, and is this much smaller than the largest.
 _BALL_LEVEL, BALL_LIMIT = 0.95, 0.9
-
-
-_T = TypeVar("_T")
-#: Steps of a search that end with a result.
-Asking = Generator[Request, FloatArray | None, _T]
 
 
 class Search:
@@ -176,6 +166,10 @@ class Search:
             share = min(self.schedule.block * self.budget.whole, noise.part(0.5) * rest)
             later = noise.part(max(noise.cost(rest) - noise.cost(share), 0.0))
             radius = self._clip_level(self.geometry, tails, later, noise.least_seen[0])[0]
+            if radius > noise.doubtful * tails.median(self.number):
+                tails = yield from self._counts(self.geometry, base)
+                again = self._clip_level(self.geometry, tails, later, noise.least_seen[0])[0]
+                radius = min(radius, again)
             step = yield from self._round(self.geometry, base, radius, share, tails)
             base = self._moved(base, step)
             settled = _is_settled(step, self.schedule.settled * radius, self.geometry.dim)
@@ -460,24 +454,6 @@ class Search:
         if not np.isfinite(point).all():
             raise Stopped(OUT_OF_RANGE)
         return point
-
-
-def asked(budget: Filter, wanted: Request) -> Asking[tuple[FloatArray, float] | None]:
-    """A noisy sum and its share; None where too little of a budget is left to ask for it.
-
-    A void sum has cost its share, and is asked for again with what is left, at most as much.
-
-    Parameters
-    ----------
-    budget : Filter
-    wanted : Request
-    """
-    while min(wanted.share, budget.rest) >= _LEAST_SHARE * budget.whole:
-        share = budget.take(wanted.share)
-        noisy = yield replace(wanted, share=share)
-        if noisy is not None:
-            return noisy, share
-    return None
 
 
 def _is_settled(step: Round, short: float, dim: int) -> bool:
