@@ -136,6 +136,21 @@ def test_an_older_copy_of_the_ledger_is_refused(kept: Kept) -> None:
     kept.round()  # the control
 
 
+@pytest.mark.parametrize("lacking", [1, 3])
+def test_an_older_copy_of_the_ledger_gives_nothing_back_that_the_state_knows_was_spent(
+    kept: Kept, lacking: int
+) -> None:
+    shares = [Plan.from_bytes(kept.round()).request.share]
+    kept.copy("ledger", "old ledger")
+    shares += [Plan.from_bytes(kept.round()).request.share for _ in range(lacking)]
+    [entry] = kept.site(ledger="old ledger").finish()
+    assert isinstance(entry.guarantee, cdp.GDP)
+    assert entry.guarantee.mu >= np.linalg.norm(shares) * (1 - 1e-15)
+    assert entry.guarantee.mu < PROTECTED.mu
+    [own] = kept.site().finish()  # the control: the same of the last ledger
+    assert own.guarantee == entry.guarantee
+
+
 def test_a_limit_in_the_clear_counts_what_an_older_copy_lacks(kept: Kept) -> None:
     kept.site().finish()
     kept.copy("state", "older")

@@ -59,7 +59,8 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
         On SPD and HPD matrices "own" lets each channel have units of its own; "common" spends
         nothing on finding them.
     clip : float, optional
-        A public clip level for the last rounds, in place of the one that counts tell.
+        A public clip level for the last rounds, in place of the one that counts tell. Records count
+        as beyond it from the next level of counts below on.
     max_rounds : int
         Most rounds at the last clip level besides the last.
 

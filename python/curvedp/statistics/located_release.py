@@ -39,7 +39,8 @@ class LocatedMeanRelease(Release):
     clip_level : float
         Distance from the last point at which logarithms were clipped.
     within, within_error : float
-        Share of the records within it, as counted, and its standard deviation.
+        Share of the records within it, as counted, and its standard deviation: with a given
+        `clip` within the next level below it at which records are counted.
     noise : float
         Expected distance due to noise alone.
     cut : float

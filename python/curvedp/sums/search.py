@@ -193,7 +193,7 @@ class Search:
         radius, index = self._clip_level(geometry, tails, self.budget.rest, noise.least_seen[1])
         if self.clip is not None:
             radius = min(self.clip, geometry.largest)
-            index = int(np.argmin(np.abs(np.log(tails.level / radius))))
+            index = tails.at_most(radius)
         slowness = min(0.6, self.schedule.slowness + abs(step.hessian - 1.0) / 2.0)
         for _ in range(self.max_rounds):
             rest = self.budget.rest / self.widening
