@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import shutil
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,6 +20,7 @@ from curvedp.privacy.steps import Step
 from curvedp.sites import ServerMean, SiteMean
 from curvedp.sites.book import Book, Run
 from curvedp.sites.wire import Plan
+from kill_points import found_by
 from site_cases import PROTECTED, sites_of, study
 
 SCRIPT = Path(__file__).parents[1] / "site_faults.py"
@@ -242,28 +239,13 @@ def test_of_processes_one_answers_a_first_round_and_the_run_is_paid_once(
     assert len(noted.steps) == 1
 
 
-def _killed(folder: Path, every: int, *how: str) -> dict[str, Any]:
-    path = os.pathsep.join(own for own in sys.path if own)
-    done = subprocess.run(
-        [sys.executable, SCRIPT, folder, str(every), *how],
-        env=os.environ | {"PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    found: dict[str, Any] = json.loads(done.stdout)
-    if "refused" in found:
-        pytest.skip("this system lets no process trace another")
-    return found
-
-
 @pytest.mark.skipif(platform.system() != "Linux", reason="children are traced as Linux does it")
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("every", [211, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_site_killed_anywhere_answers_no_round_twice_and_goes_on(
     every: int, tmp_path: Path
 ) -> None:
-    found = _killed(tmp_path, every)
+    found = found_by(SCRIPT, tmp_path, every)
     assert found["failures"] == []
     assert found["points"] > 1000
     assert {"0 answers", "1 answers"} <= set(found["seen"])
@@ -271,7 +253,7 @@ def test_a_site_killed_anywhere_answers_no_round_twice_and_goes_on(
 
 @pytest.mark.skipif(platform.system() != "Linux", reason="children are traced as Linux does it")
 def test_control_a_killed_site_whose_ledger_notes_no_rounds_is_found(tmp_path: Path) -> None:
-    failures = _killed(tmp_path, 401, "control")["failures"]
+    failures = found_by(SCRIPT, tmp_path, 401, "control")["failures"]
     assert any("times" in text for _, text in failures)
 
 
