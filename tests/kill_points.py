@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import json
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Callable
-from typing import NoReturn
+from pathlib import Path
+from typing import Any, NoReturn
 
 _TRACE_ME, _NEXT_CALL = 0, 24
 
-_libc = ctypes.CDLL(None, use_errno=True)
+
+@functools.cache
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
 
 
 def _trace(request: int, process: int) -> bool:
-    return _libc.ptrace(request, process, None, None) == 0
+    return _libc().ptrace(request, process, None, None) == 0
 
 
 def _child(act: Callable[[int], object], pipe: int) -> NoReturn:
@@ -59,3 +65,21 @@ def run(act: Callable[[int], object], at: int | None) -> tuple[int, bytes]:
     assert at is not None or os.WEXITSTATUS(status) == 0, status
     with os.fdopen(out, "rb") as pipe:
         return calls, pipe.read()
+
+
+def found_by(script: Path, folder: Path, every: int, *how: str) -> dict[str, Any]:
+    """What a script of such children prints; skips the test where no process may trace another."""
+    import pytest
+
+    path = os.pathsep.join(own for own in sys.path if own)
+    done = subprocess.run(
+        [sys.executable, script, folder, str(every), *how],
+        env=os.environ | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    found: dict[str, Any] = json.loads(done.stdout)
+    if "refused" in found:
+        pytest.skip("this system lets no process trace another")
+    return found

@@ -33,7 +33,7 @@ MOVED = 5
 DRAWN = (
     *("dof", "expected_error", "deviation", "doubts", "named"),
     *("unreadable", "elsewhere"),  # groups, by noisy counts
-    *("doubts_", "_report", "_statement"),  # words about them
+    *("doubts_", "_report"),  # words about them
 )
 #: Floats that a release tells before it is drawn.
 PUBLIC = ("ball_center", "ball_radius", "sensitivity", "solver_tolerance", "scale", "level")

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import html
-import io
 import json
 import math
-import runpy
 import subprocess
 import sys
-import warnings
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -25,26 +19,14 @@ from scipy.stats import norm
 
 import curvedp as cdp
 import curvedp.batch
-from curvedp.batch.tables import BatchReleases
-from curvedp.learning.estimator import Estimator
-from curvedp.mail.query import QueryRelease
 from curvedp.privacy import registry
-from curvedp.privacy.disclosed import Disclosed
 from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.statement import cost_of
+from registry_entries import PRODUCT, check_entry
 from statistic_list import STATISTICS
 
 BALL = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
 ROWS = np.tile([0.0, 0.1, 1.0] / np.sqrt(1.01), (300, 1))
-PRODUCT = {
-    "name": "Mean direction",
-    "data_curator": "A laboratory",
-    "curator_type": "Nonprofit",
-    "description": "Of 300 records",
-    "intended_use": "Research",
-    "region": "Europe",
-    "authors": ["A. Author"],
-}
 KINDS = [cdp.PureDP(1.0), cdp.ApproxDP(1.0, 1e-6), cdp.ZCDP(0.5), cdp.GDP(1.0)]
 
 
@@ -216,17 +198,6 @@ def test_estimators_report_what_they_released():
 # ------------------------------------------------------------------- registry and document
 
 
-def check_entry(found):
-    """The entry of what can be published has the registry's form, and the page its sections."""
-    entry = found.to_registry(**PRODUCT)
-    assert registry.problems(entry) == []
-    assert json.loads(json.dumps(entry)) == entry
-    page = found.document()
-    assert page.count("\n## ") == 7
-    assert found.statement.accuracy[1:] in page
-    return entry["deployment"]
-
-
 @pytest.mark.parametrize("own", STATISTICS, ids=repr)
 def test_entries_of_all_statistics_have_the_registrys_form(own):
     """Of one data set, its parts, and groups; stages name the count of the records."""
@@ -269,82 +240,6 @@ def test_entries_of_batches_have_the_registrys_form(own, tmp_path):
     out = tmp_path / "out.parquet"
     cdp.batch.release(own.statistic, tmp_path / "in.parquet", out=out, **how)
     check_entry(cdp.batch.BatchReleases.open(out))
-
-
-@pytest.fixture(scope="module")
-def every_kind():
-    """What the gallery shows of every kind of release, by name, and what it prints."""
-    import matplotlib.pyplot as plt
-
-    script = Path(__file__).parents[2] / "docs/gallery/planning/plot_every_report.py"
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = runpy.run_path(str(script))["found"]
-    plt.close("all")
-    return found, said.getvalue()
-
-
-def kinds_of(base):
-    """All kinds of releases below a base that a call returns."""
-    for own in base.__subclasses__():
-        yield own
-        yield from kinds_of(own)
-
-
-def test_the_gallery_shows_the_report_of_every_kind(every_kind):
-    found, said = every_kind
-    shown = {type(release) for release in found.values()}
-    for release in found.values():
-        assert release.report() in said
-    hidden = {
-        "MeanRelease",
-        "ReleaseText",
-        "OfParts",
-        "OfRegion",
-        "PermutationRelease",
-        "Estimator",
-    }
-    for kind in kinds_of(Disclosed):
-        name = kind.__name__
-        of_others = not kind.__module__.startswith("curvedp.") or "published" in kind.__module__
-        if (
-            of_others
-            or name in hidden
-            or issubclass(kind, (Estimator, QueryRelease, BatchReleases))
-        ):
-            continue
-        assert any(issubclass(own, kind) for own in shown), f"no {name} in the gallery"
-
-
-def test_entries_pages_and_tables_of_every_kind(every_kind):
-    for name, release in every_kind[0].items():
-        if name == "combined mean":  # each site's release has its own
-            continue
-        check_entry(release)
-        if name != "minimum distance":  # scikit-learn shows its parameters
-            table = release._repr_html_()
-            first = html.escape(release.statement.protected)
-            assert table.index(first) < table.index("guarantee"), name
-
-
-def test_no_entry_speaks_of_a_ball_that_was_not_given(every_kind):
-    for name in ("mean without a ball", "mean of sites"):
-        told = check_entry(every_kind[0][name])
-        assert "ball" not in told["dp_variant"]["unprotected_quantities"]
-        assert "no ball was given" in told["dp_variant"]["data_domain"]
-        assert told["implementation"]["composition"].startswith("Noisy sums and counts")
-        details = told["privacy_loss"]["privacy_parameters_details"]
-        assert details.count(f"{every_kind[0][name].guarantee}") == 1
-
-
-def test_a_geodesic_that_was_released_before_is_not_covered_by_what_explains_it(every_kind):
-    explained = every_kind[0]["explained spread"]
-    assert "which the guarantee above does not cover" in " ".join(explained.report().split())
-    told = check_entry(explained)["implementation"]["composition"]
-    assert "geodesic regression" not in told
-    together = " ".join(every_kind[0]["variance"].report().split())
-    assert "; the value itself has the rest)" in together
 
 
 def test_a_page_names_the_groups_and_the_stages():

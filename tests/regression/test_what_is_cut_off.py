@@ -213,7 +213,7 @@ def test_a_group_that_noise_may_hide_is_doubted(deviation, is_doubted, monkeypat
 
     The released means look as if all leverages were low. Of 200 releases of such records 34 printed
     an error with a doubt about the least likely leverage alone, half their root mean square
-    distance from the fit; now 10 to 20 do.
+    distance from the fit; now 11 and 12 do, of two runs.
     """
 
     class Noise:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import shutil
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,6 +20,7 @@ from curvedp.privacy.steps import Step
 from curvedp.sites import ServerMean, SiteMean
 from curvedp.sites.book import Book, Run
 from curvedp.sites.wire import Plan
+from kill_points import found_by
 from site_cases import PROTECTED, sites_of, study
 
 SCRIPT = Path(__file__).parents[1] / "site_faults.py"
@@ -136,6 +133,21 @@ def test_an_older_copy_of_the_ledger_is_refused(kept: Kept) -> None:
     kept.round()  # the control
 
 
+@pytest.mark.parametrize("lacking", [1, 3])
+def test_an_older_copy_of_the_ledger_gives_nothing_back_that_the_state_knows_was_spent(
+    kept: Kept, lacking: int
+) -> None:
+    shares = [Plan.from_bytes(kept.round()).request.share]
+    kept.copy("ledger", "old ledger")
+    shares += [Plan.from_bytes(kept.round()).request.share for _ in range(lacking)]
+    [entry] = kept.site(ledger="old ledger").finish()
+    assert isinstance(entry.guarantee, cdp.GDP)
+    assert entry.guarantee.mu >= np.linalg.norm(shares) * (1 - 1e-15)
+    assert entry.guarantee.mu < PROTECTED.mu
+    [own] = kept.site().finish()  # the control: the same of the last ledger
+    assert own.guarantee == entry.guarantee
+
+
 def test_a_limit_in_the_clear_counts_what_an_older_copy_lacks(kept: Kept) -> None:
     kept.site().finish()
     kept.copy("state", "older")
@@ -162,6 +174,17 @@ def _raced(acts: list[Callable[[], bytes]]) -> int:
 
     with ThreadPoolExecutor(len(acts)) as pool:
         return sum(pool.map(tried, acts))
+
+
+def test_a_state_of_the_version_without_notes_is_refused_by_name(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    SiteMean(NORTH, OWN, "site 0", state=state)
+    SiteMean(NORTH, OWN, "site 0", state=state)  # the control
+    connection = sqlite3.connect(state)
+    connection.execute("PRAGMA application_id=1667527475")
+    connection.close()
+    with pytest.raises(SiteError, match="or of an earlier version"):
+        SiteMean(NORTH, OWN, "site 0", state=state)
 
 
 @pytest.mark.parametrize("shared", [True, False], ids=["one state", "copies of the state"])
@@ -216,28 +239,13 @@ def test_of_processes_one_answers_a_first_round_and_the_run_is_paid_once(
     assert len(noted.steps) == 1
 
 
-def _killed(folder: Path, every: int, *how: str) -> dict[str, Any]:
-    path = os.pathsep.join(own for own in sys.path if own)
-    done = subprocess.run(
-        [sys.executable, SCRIPT, folder, str(every), *how],
-        env=os.environ | {"PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    found: dict[str, Any] = json.loads(done.stdout)
-    if "refused" in found:
-        pytest.skip("this system lets no process trace another")
-    return found
-
-
 @pytest.mark.skipif(platform.system() != "Linux", reason="children are traced as Linux does it")
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("every", [211, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_site_killed_anywhere_answers_no_round_twice_and_goes_on(
     every: int, tmp_path: Path
 ) -> None:
-    found = _killed(tmp_path, every)
+    found = found_by(SCRIPT, tmp_path, every)
     assert found["failures"] == []
     assert found["points"] > 1000
     assert {"0 answers", "1 answers"} <= set(found["seen"])
@@ -245,7 +253,7 @@ def test_a_site_killed_anywhere_answers_no_round_twice_and_goes_on(
 
 @pytest.mark.skipif(platform.system() != "Linux", reason="children are traced as Linux does it")
 def test_control_a_killed_site_whose_ledger_notes_no_rounds_is_found(tmp_path: Path) -> None:
-    failures = _killed(tmp_path, 401, "control")["failures"]
+    failures = found_by(SCRIPT, tmp_path, 401, "control")["failures"]
     assert any("times" in text for _, text in failures)
 
 
@@ -300,7 +308,6 @@ def test_a_search_is_paid_once_and_takes_steps_from_who_knows_all_before(
     ],
 )
 def test_a_ledger_whose_searches_were_edited_is_damaged(tmp_path: Path, statement: str) -> None:
-
     ledger = cdp.Ledger(cdp.GDP(3.0), path=tmp_path / "ledger")
     ledger.spend(cdp.GDP(1.0), search="run")
     ledger.note("run", (), [Step(0, "x", 0.1)])

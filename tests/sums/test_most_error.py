@@ -14,8 +14,9 @@ import pytest
 import curvedp as cdp
 from curvedp.manifolds import as_manifold
 from curvedp.privacy.wording import percent
-from curvedp.statistics.located_mean import LocatedMeanRelease
+from curvedp.statistics.located_release import LocatedMeanRelease
 from curvedp.sums.found import REACH, error_beyond
+from curvedp.sums.tail_counts import TailCounts
 
 #: Space, root mean square distance, and where a part of the records lies.
 FAR = [
@@ -68,10 +69,30 @@ def test_both_follow_from_what_is_released() -> None:
         assert release.reach == REACH * release.clip_level
         for reach in (release.clip_level, 2.0, release.reach, 1e3):
             further = share * max(reach - release.clip_level, 0.0) / (1.0 - share)
-            expected = math.sqrt(release.noise**2 + release.left**2 + further**2)
+            expected = math.sqrt(release.noise**2 + (2.0 * release.left) ** 2 + further**2)
             expected = max(expected, release.expected_error)
             assert release.error_within(reach) == pytest.approx(expected)
         assert release.error_within(release.reach) == pytest.approx(release.most_error)
+
+
+@pytest.mark.parametrize("factor", [2.0, pytest.param(1.0, id="control")])
+def test_records_along_one_geodesic_of_negative_curvature_are_in_the_larger_errors(
+    factor: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Steps are shorter than they could be, and what they leave is all of the error."""
+    monkeypatch.setattr("curvedp.sums.found.MISJUDGED", 1.0 / factor)
+    space, n, count = as_manifold("hyperboloid:2"), 1000, 20
+    coords = np.zeros((n, 2))
+    coords[:, 0] = np.where(np.arange(n) < 0.4 * n, -4.0, 4.0)
+    records = space.exp(space.coords_to_tangent(coords, space.origin), space.origin)
+    exact = cdp.nonprivate.frechet_mean(records, space).value
+    groups = np.repeat(np.arange(count), n)
+    means = cdp.frechet_mean(np.tile(records, (count, 1)), space, cdp.GDP(3.0), groups=groups)
+    found = [own for own in means if own.found]
+    assert len(found) > 0.8 * count
+    errors = space.dist(np.array([own.value for own in found]), exact)
+    ratio = np.median(errors / [own.error_within(4.9) for own in found])
+    assert bool(ratio < 1.3) is (factor == 2.0)
 
 
 def test_it_reaches_as_far_as_a_compact_space() -> None:
@@ -127,3 +148,37 @@ def test_one_record_far_out_leaves_printed_figures_as_they_were() -> None:
     error = 1e6 / 2000
     assert np.median([own.most_error for own in found if own.found]) < error / 50.0
     assert all(own.error_within(1e6) > error for own in found if own.found)
+
+
+@pytest.mark.parametrize("guarantee", [cdp.GDP(3.0), cdp.PureDP(3.0)], ids=str)
+def test_records_between_a_given_clip_level_and_the_next_level_of_counts_are_not_within(
+    guarantee: cdp.Guarantee,
+) -> None:
+    """Levels are 2^(-3/4) = .595 and .5; two fifths of the records lie .588 from the mean."""
+    rows = 1e-3 * np.random.default_rng(2).standard_normal((20_000, 3))
+    rows[:8000, 0] += 0.98
+    mean = rows.mean(axis=0)
+    reach = float(np.linalg.norm(rows - mean, axis=1).max())
+    found = cdp.release(cdp.LocatedMean(clip=0.55), rows, "euclidean:3", guarantee)
+    error = float(np.linalg.norm(found.value - mean))
+    assert error > 0.01  # the control: 100 times the noise
+    assert abs(found.within - 0.6) < 0.05
+    assert error < found.error_within(reach)
+    assert error < found.expected_error < found.most_error
+
+
+def test_below_all_levels_every_record_lies_beyond() -> None:
+    level, count = np.array([8.0, 4.0, 2.0]), np.array([1.0, 10.0, 100.0])
+    tails = TailCounts(level, count, np.ones(3))
+    assert [tails.at_most(own) for own in (9.0, 8.0, 8.0 - 1e-14, 7.9, 4.0, 2.0, 1.9)] == [
+        0,
+        0,
+        0,
+        1,
+        1,
+        2,
+        3,
+    ]
+    assert [tails.beyond(own) for own in range(4)] == [0.0, 1.0, 10.0, 100.0]
+    assert tails.excess(3, 4.0, (0.0, 0.0)) == 1.0 * 4.0 + 10.0 * 2.0 + 100.0 * 2.0
+    assert tails.excess(2, 4.0, (0.0, 0.0)) == 1.0 * 4.0 + 10.0 * 2.0

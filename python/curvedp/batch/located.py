@@ -1,4 +1,4 @@
-"""A mean without a ball of files larger than memory.
+"""The Fréchet mean without a ball of the records of a file larger than memory.
 
 What a search asks for are sums of integers, so a file may be read in chunks of any size: each sum
 is the same to the last bit (docs/proofs/sums-of-messages.md).
@@ -29,7 +29,8 @@ from curvedp.privacy.base import adds_or_removes
 from curvedp.privacy.payment import charged
 from curvedp.statistics.call import Call, CoverageOption, Report
 from curvedp.statistics.counting import counted, with_coverage
-from curvedp.statistics.located_mean import LocatedMean, LocatedMeanRelease
+from curvedp.statistics.located_mean import LocatedMean
+from curvedp.statistics.located_release import LocatedMeanRelease
 from curvedp.statistics.paid import Paid, Unheld
 from curvedp.statistics.release import settle_release
 from curvedp.statistics.search_design import factors_of
@@ -57,7 +58,7 @@ class RowsOfFile:
     def __init__(
         self, source: Source, columns: RecordColumns, chunk_rows: int | None, report: Report | None
     ) -> None:
-        self.source = source
+        self._source = source
         self._columns = columns
         self._rows = rows_of_chunk(chunk_rows, columns.manifold.point_size)
         self._report = report
@@ -66,25 +67,25 @@ class RowsOfFile:
     def chunks(self) -> Iterator[FloatArray]:
         """Points of each chunk, shape (rows, *point_shape)."""
         space = self._columns.manifold
-        for table in blocks_of(self.source, self._rows):
+        for table in blocks_of(self._source, self._rows):
             rows = self._columns.read(table)
             yield self._columns.points_of(rows).reshape(len(rows), *space.point_shape)
-        self.source.check_unchanged(of="mean", end=_AGAIN)
+        self._source.check_unchanged(of="mean", end=_AGAIN)
         self._readings += 1
         if self._report is not None:
             self._report(self._readings, 0)
 
 
 class FileSums(RecordSums):
-    """Exact sums of the messages of a file's records on one factor: private.
+    """Exact sums of the messages of a file's records, on one factor of a product: private.
 
     Parameters
     ----------
     rows : RowsOfFile
     space : Manifold
-        Of whole records.
+        The manifold of the records.
     number : int
-        Of the factor.
+        Number of the factor; 0 if the manifold is no product.
     """
 
     def __init__(self, rows: RowsOfFile, space: Manifold, number: int) -> None:

@@ -1,4 +1,4 @@
-"""A ledger's account in the memory of one process, and what every account must hold to."""
+"""A ledger's account in the memory of one process, and rules that every account keeps."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Spend:
     label : str
     guarantee : Guarantee
     settles : int or None
-        The number of the one in whose place it stands.
+        The number of the spend in whose place this one stands.
     search : str or None
-        The search that it sets a budget aside for, which does so once.
+        The search for which it sets a budget aside: one spend for each search.
     steps : int
-        How many steps of its search one that settles is of.
+        Of a spend that settles: the number of steps of the search that it is the cost of.
     """
 
     time: datetime

@@ -22,7 +22,7 @@ class Disclosed(abc.ABC):
 
     @staticmethod
     def _facts_of(other: Disclosed) -> Disclosure:
-        """Those of a release that this one says more, or less, about."""
+        """Facts of a release from which this one is computed, or which it holds."""
         return other._disclosure()
 
     def to_registry(

@@ -304,7 +304,7 @@ class Ledger:
             Of the entry that set it aside.
         spent : Guarantee
         steps : int
-            How many noted steps of the search that is of.
+            Number of the search's noted steps that `spent` is the cost of; 0 if none are noted.
 
         Returns
         -------
@@ -316,7 +316,8 @@ class Ledger:
         ValueError
             If there is no such entry, it settles another, or it was settled.
         LedgerError
-            If the ledger is closed or its file cannot be used, or further steps were noted.
+            If the ledger is closed, its file cannot be used, or the search has another number of
+            steps.
 
         Examples
         --------

@@ -17,7 +17,7 @@ from curvedp.privacy.disclosed import Disclosed
 from curvedp.privacy.disclosure import Disclosure
 from curvedp.privacy.record_count import RecordCount
 from curvedp.privacy.release import Release, check_parts
-from curvedp.privacy.release_text import lines_of_parts, used_by
+from curvedp.privacy.release_text import lines_of_parts
 from curvedp.privacy.statement import Statement
 from curvedp.privacy.wording import NOT_PRIVATE, alarm_of, coverage_text
 from curvedp.unit import Unit
@@ -85,7 +85,7 @@ class OfParts(Disclosed):
         """Names and texts of what a report and a notebook show."""
         return [
             ("guarantee", str(self.guarantee or NOT_PRIVATE)),
-            ("records", used_by(self.parts, self.n)),
+            ("records", _used_by(self.parts, self.n)),
         ]
 
     @property
@@ -192,3 +192,9 @@ def report_of_parts(own: OfParts, title: str, facts: Sequence[tuple[str, str]]) 
     lines += [f"{name}: {text}" for name, text in facts]
     lines += [] if own.statement is None else ["", *own.statement.lines()]
     return "\n".join([*lines, *lines_of_parts(own.parts, own.guarantee, (), own.coverage)]) + "\n"
+
+
+def _used_by(parts: Sequence[Release], n: int) -> str:
+    """The number of records of releases, or what became of an unknown one."""
+    count = parts[0].count if parts else None
+    return f"n = {n}" if count is None else count.used(n)

@@ -24,7 +24,7 @@ def pay(
     label : str
         Its entry's name.
     search : str, optional
-        As of `Ledger.spend`.
+        See `Ledger.spend`.
 
     Returns
     -------
@@ -53,7 +53,7 @@ def settle(ledger: Ledger, number: int, spent: Guarantee, steps: int = 0) -> Led
         Of the entry.
     spent : GDP or PureDP
     steps : int
-        As of `Ledger.settle`.
+        See `Ledger.settle`.
 
     Returns
     -------

@@ -357,19 +357,6 @@ class ReleaseText(Disclosed):
         return self.count.used(self.n)
 
 
-def used_by(parts: Sequence[ReleaseText], n: int) -> str:
-    """The number of records of something that was computed from releases, or what became of an
-    unknown one.
-
-    Parameters
-    ----------
-    parts : sequence of Release
-    n : int
-    """
-    count = parts[0].count if parts else None
-    return f"n = {n}" if count is None else count.used(n)
-
-
 def lines_of_parts(
     parts: Sequence[ReleaseText],
     whole: Guarantee | None,

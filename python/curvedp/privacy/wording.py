@@ -21,7 +21,7 @@ _LIMITS_OF_ERROR = {
         "the noise is not all of it: how near the steps come to the median, and how far shortened "
         "logarithms move where they end, depends on the records and cannot be told from a release"
     ),
-    "Fréchet mean without a ball": ("from noise, clipping and what the last step leaves"),
+    "Fréchet mean without a ball": "from noise, clipping and what the last step leaves",
     "quantile": ("the noise scale counts ranks; the release is usually off by a few times as many"),
 }
 

@@ -290,8 +290,8 @@ class AdaptiveFit:
         beyond[-1] = known[-1] = 0.0
         chosen = int(np.argmax(beyond <= _FAR))
         self.leverage = float(max(cuts[chosen], self.design.covariates + 1.0))
-        # a group of all the leverage that noise may hide has n/leverage units, and may be clipped
-        # as a whole; but for that, releases say nothing where noise makes a leverage look low
+        # the highest leverage that noise may hide: a group that has it is of n/leverage units, all
+        # of which may be clipped. Noise may make the released leverage too low to tell of them
         possible = int(np.argmax(beyond + known <= _FAR))
         units = self.design.n / cuts[possible]
         hidden = possible > 0 and units < self.design.clipped_units[-1]

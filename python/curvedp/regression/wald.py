@@ -1,10 +1,10 @@
 """Wald tests of slopes from the second moments that a regression releases: post-processing.
 
 The velocities v_a of m covariates have errors with E <e_a, e_b> = A_ab, from noise and sampling.
-T = sum_ab (A^-1)_ab <v_a, v_b> has the mean m without slopes. Its law is that of m F, F with m f
-and f (N/h - 1)/s^2 degrees of freedom: f is 1 where all errors lie in one direction and d where
-they divide evenly (Satterthwaite 1946); N/h units, all of one group, may be what the spread s^2 of
-errors from sampling is known by.
+T = sum_ab (A^-1)_ab <v_a, v_b> has the mean m without slopes. T/m is compared with F of m f and
+f (N/h - 1)/s^2 degrees of freedom (Satterthwaite 1946). f is 1 where all errors lie in one
+direction and d where they divide evenly; s is the share of sampling in A; N/h is the number of
+units, h the leverage of the farthest, from which the variance of a slope may be known.
 """
 
 from __future__ import annotations

@@ -8,10 +8,11 @@ from typing import Any
 
 from curvedp.sites.clusters import clusters_about
 from curvedp.sites.variance import last_of, variance_about
+from curvedp.sums.asking import Asking
 from curvedp.sums.filter import Filter
 from curvedp.sums.found import Found
 from curvedp.sums.messages import SQUARED
-from curvedp.sums.search import Asking, Search
+from curvedp.sums.search import Search
 
 
 class SearchAndMore(Search):

@@ -21,7 +21,7 @@ from curvedp.privacy.stored import DAMAGE
 from curvedp.sites.kept import Kept
 from curvedp.sums.filter import Filter
 
-_MARK = 0x63647333
+_MARK = 0x63647335
 _TABLES = """
 CREATE TABLE IF NOT EXISTS run (
     id TEXT PRIMARY KEY, agreement TEXT NOT NULL, site TEXT NOT NULL, is_paid INTEGER NOT NULL,

@@ -20,10 +20,11 @@ from curvedp.domain import Ball
 from curvedp.sites.variance import last_of
 from curvedp.statistics.cells import Cells, cover, seeds, shrunk
 from curvedp.statistics.kmeans import clip_lengths
+from curvedp.sums.asking import Asking, asked
 from curvedp.sums.filter import Filter
 from curvedp.sums.found import Found
 from curvedp.sums.messages import CELL_LENGTH, ROUND_UNIT, SQUARED, Request, space_of
-from curvedp.sums.search import Asking, Search, asked
+from curvedp.sums.search import Search
 
 #: Part of the budget of the first centres, in mu^2, and how many rounds follow.
 _FIRST, _ROUNDS = 0.4, 3

@@ -65,7 +65,10 @@ class Kept:
                 made = f"PRAGMA application_id={mark};{tables}"
                 connection.executescript(f"BEGIN IMMEDIATE;{made}COMMIT")
             elif own != mark:
-                raise SiteError(f"{self.path} is no state file of {whose}: choose another path")
+                raise SiteError(
+                    f"{self.path} is no state file of {whose}, or of an earlier version: choose "
+                    "another path"
+                )
 
     @contextmanager
     def opened(self) -> Iterator[sqlite3.Connection]:

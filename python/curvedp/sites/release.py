@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from curvedp._text import rounded_up
 from curvedp._validation import FloatArray
 from curvedp.privacy.statement import Statement, cost_of
-from curvedp.statistics.located_mean import LocatedMeanRelease
+from curvedp.statistics.located_release import LocatedMeanRelease
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

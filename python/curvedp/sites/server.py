@@ -22,7 +22,7 @@ from curvedp.sites.agreement import Agreement
 from curvedp.sites.history import Heard, History
 from curvedp.sites.release import SitesMeanRelease
 from curvedp.sites.wire import MOST_ROUNDS, Answer, Plan
-from curvedp.statistics.located_mean import told
+from curvedp.statistics.located_release import told
 from curvedp.sums.messages import Request, bound_of, space_of
 from curvedp.sums.steps import Steps
 

@@ -208,7 +208,7 @@ class SiteMean:
         """Ends every run of the study, and gives the ledger back what they did not spend.
 
         The secret of this site's masks is removed: the next run has another key. Nothing is given
-        back for a run that another ledger paid for.
+        back for a run that another ledger paid for, nor for a round that the state file alone has.
 
         Returns
         -------
@@ -220,11 +220,12 @@ class SiteMean:
             self._book.forget(self.agreement.digest, self.name)
             for run in self._book.runs(self.agreement.digest, self.name):
                 self._book.end(run)
-            for own in self._noted().values():
+            for run, own in self._noted().items():
                 if self._ledger is None or own.is_over:
                     continue
-                way = self.agreement.way
-                spent = max(budget_of(way.mu, own.steps).spent, _LEAST)
+                way, known = self.agreement.way, self._book.run(run)
+                rounds = {*own.steps, *(known.rounds if known else ())}  # of older copies of either
+                spent = max(budget_of(way.mu, rounds).spent, _LEAST)
                 entry = settle(
                     self._ledger, own.entry, GDP(spent, neighbours=way.neighbours), len(own.steps)
                 )
@@ -348,7 +349,7 @@ class SiteMean:
         return {run: noted for run, noted in own.items() if len(run) == RUN}
 
     def _note(self, run: str, rounds: tuple[Step, ...], *, last_is_new: bool) -> None:
-        """Notes rounds in the ledger, of which it may lack some, and lacks the last if it is new.
+        """Notes in the ledger the rounds that it lacks, among them the last if that is new.
 
         Raises
         ------

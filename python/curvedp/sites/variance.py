@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from curvedp.sums.asking import Asking, asked
 from curvedp.sums.filter import Filter
 from curvedp.sums.found import Found
 from curvedp.sums.geometry import squares
 from curvedp.sums.messages import ROUND_UNIT, Request, squares_radius
-from curvedp.sums.search import Asking, Search, asked
+from curvedp.sums.search import Search
 
 
 def last_of(search: Search, budget: Filter) -> float:

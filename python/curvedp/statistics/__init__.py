@@ -21,7 +21,8 @@ from curvedp.statistics.k_sample_release import KSampleRelease
 from curvedp.statistics.k_samples import KSampleTest, k_sample_test
 from curvedp.statistics.kmeans import KMeans, KMeansRelease, k_means
 from curvedp.statistics.kng_mean import KNGMean, kng_mean
-from curvedp.statistics.located_mean import LocatedMean, LocatedMeanRelease
+from curvedp.statistics.located_mean import LocatedMean
+from curvedp.statistics.located_release import LocatedMeanRelease
 from curvedp.statistics.logistic import LogisticRelease, TangentLogistic, tangent_logistic
 from curvedp.statistics.mean_release import MeanRelease
 from curvedp.statistics.moments import FourthMoment, LogCovariance, MeanHessian

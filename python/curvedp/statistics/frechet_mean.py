@@ -45,7 +45,8 @@ from curvedp.statistics.design import (
     smallest_n,
 )
 from curvedp.statistics.grouping import GroupsLike
-from curvedp.statistics.located_mean import LocatedMean, LocatedMeanRelease
+from curvedp.statistics.located_mean import LocatedMean
+from curvedp.statistics.located_release import LocatedMeanRelease
 from curvedp.statistics.mean_release import MeanRelease
 from curvedp.statistics.paid import Paid
 from curvedp.statistics.product import OfFactors

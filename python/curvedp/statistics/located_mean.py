@@ -18,12 +18,12 @@ from curvedp._guard import warn_of_paid
 from curvedp._validation import FloatArray, as_choice, as_count, as_positive
 from curvedp.domain import Ball
 from curvedp.errors import CoverageWarning, ExistenceError
-from curvedp.manifolds import Manifold, Product, as_manifold
+from curvedp.manifolds import Product
 from curvedp.privacy import ApproxDP, PureDP, Release
 from curvedp.privacy.base import Neighbours
-from curvedp.privacy.wording import percent
 from curvedp.statistics.call import Call
 from curvedp.statistics.group import EachGroup, Group
+from curvedp.statistics.located_release import LocatedMeanRelease, told
 from curvedp.statistics.paid import Paid
 from curvedp.statistics.releases import NOISE_COLUMNS, NoiseLaw, Releases
 from curvedp.statistics.search_design import (
@@ -33,219 +33,20 @@ from curvedp.statistics.search_design import (
     composed_of,
     factors_of,
     least_product,
-    together,
     way_of_call,
     whole_of,
 )
 from curvedp.statistics.statistic import Statistic
-from curvedp.sums.found import NOT_SHOWN, Found, error_beyond, most_beyond
-from curvedp.sums.geometry import geometry_of
+from curvedp.sums.found import NOT_SHOWN, Found
 from curvedp.sums.messages import Request
 from curvedp.sums.noise import GaussianNoise
 from curvedp.sums.pure import PureNoise
 from curvedp.sums.records import RecordSums
-from curvedp.sums.search import BALL_LIMIT, NOT_POINTS, Search
+from curvedp.sums.search import Search
 from curvedp.sums.steps import searched
 
 #: Streams of a group: one for each sum of each factor.
 _SUMS, _FACTORS = 32, 32
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class LocatedMeanRelease(Release):
-    """A mean that was released without a public ball; all fields are released numbers.
-
-    Where no mean was found the guarantee is the same, and `spent` says what it cost.
-
-    Attributes
-    ----------
-    found : bool
-        False where no mean was found; `value` is NaN then, and `reason` says why.
-    reason : str or None
-    n_points, n_points_error : float
-        Number of records that are points, as counted, and its standard deviation; NaN and infinite
-        where the search ended before a count.
-    clip_level : float
-        Distance from the last point at which logarithms were clipped.
-    within, within_error : float
-        Share of the records within it, as counted, and its standard deviation.
-    noise : float
-        Expected distance due to noise alone.
-    cut : float
-        Mean excess of distances over the clip level, as far as counts show it: clipping moves the
-        mean by about as much at most.
-    left : float
-        What the last step leaves of the way to the mean.
-    most_error : float
-        Expected distance if as many records as the counts do not exclude (`most_beyond`) lie at the
-        distance `reach`, all in one direction; `expected_error` is that if no more lie beyond the
-        clip level than counts show. Counts exclude by two standard deviations.
-    reach : float
-        The largest distance on compact spaces. Elsewhere so many clip levels (`REACH`), and
-        `error_within` tells the error for others: no figure holds wherever one record lies.
-    spread : float
-        Root mean square distance from the mean, of clipped distances.
-    level : float
-        Distance from `value` within which .95 of the records lie.
-    spent : float
-        mu of all sums that were drawn, or epsilon of pure ones, at most the budget's.
-    blocks, rounds : int
-        Sums that it took: blocks of counts and a round, and rounds at the last clip level.
-
-    Examples
-    --------
-    >>> import numpy as np, curvedp as cdp
-    >>> sphere = cdp.Sphere(2)
-    >>> X = sphere.project([0.0, 0.0, 1.0] + 0.1 * np.random.default_rng(0).normal(size=(900, 3)))
-    >>> mean = cdp.frechet_mean(X, sphere, cdp.GDP(mu=1.0))
-    >>> mean.found, bool(abs(mean.n_points - 900) < 60), mean.ball.radius < 0.5
-    (True, True, True)
-    """
-
-    found: bool
-    reason: str | None
-    n_points: float
-    n_points_error: float
-    clip_level: float
-    within: float
-    within_error: float
-    noise: float
-    cut: float
-    left: float
-    most_error: float
-    reach: float
-    spread: float
-    level: float
-    spent: float
-    blocks: int
-    rounds: int
-
-    @property
-    def most_beyond(self) -> float:
-        """Most of the share of records beyond the clip level: two deviations above the counted."""
-        return most_beyond(self.within, self.within_error)
-
-    def error_within(self, reach: float) -> float:
-        """Expected distance if `most_beyond` of the records lie at a distance, in one direction.
-
-        sqrt(noise^2 + left^2 + (s (reach - clip level)/(1 - s))^2), s the share `most_beyond`, and
-        at least `expected_error`: docs/proofs/sums-of-messages.md, theorems 6 and 8.
-
-        Parameters
-        ----------
-        reach : float
-            A public distance from the mean within which all records lie.
-
-        Examples
-        --------
-        >>> import numpy as np, curvedp as cdp
-        >>> X = np.random.default_rng(0).normal(size=(2000, 3))
-        >>> mean = cdp.frechet_mean(X, "euclidean:3", cdp.GDP(mu=1.0))
-        >>> mean.expected_error < mean.error_within(10.0) < mean.error_within(100.0)
-        True
-        """
-        reach = as_positive(reach, "reach")
-        if not self.found:
-            return math.nan
-        assert self.expected_error is not None
-        own = (self.noise, self.left, self.clip_level)
-        return max(self.expected_error, error_beyond(*own, self.most_beyond, reach))
-
-    @property
-    def ball(self) -> Ball | None:
-        """A ball about the mean with .95 of the records, to give to other statistics as public.
-
-        Its radius is `level`, at most .9 of the largest that a ball may have; None where the level
-        is beyond that, where no mean was found, and on products.
-        """
-        space = as_manifold(self.manifold)
-        if not self.found or isinstance(space, Product) or not math.isfinite(self.level):
-            return None
-        if self.level > BALL_LIMIT * space.max_ball_radius:
-            return None
-        try:
-            return Ball(space, self.value, self.level)
-        except ValueError:  # too far out, or too small, for doubles
-            return None
-
-    def _domain(self) -> str:
-        return "the whole space: no ball was given"
-
-    def _noise(self) -> list[tuple[str, str]]:
-        if not self.found:
-            return [("found", f"no mean: {self.reason}"), self._count()]
-        return [
-            self._count(),
-            (
-                "clip level",
-                f"{self.clip_level:.4g}; {percent(self.within)} of the records within (standard "
-                f"deviation {100.0 * self.within_error:.2g} %)",
-            ),
-            ("beyond it", f"up to {percent(self.most_beyond)} of the records, as counted"),
-            (
-                "of the error",
-                f"noise {self.noise:.3g}, clipping at most about {self.cut:.3g} as far as counts "
-                f"show, left of the way {self.left:.2g}; spread of the records {self.spread:.3g}",
-            ),
-            ("sums", f"blocks {self.blocks}, rounds {self.rounds}; {self._budget()}"),
-        ]
-
-    def _budget(self) -> str:
-        name = "epsilon" if "Laplace" in self.mechanism else "mu"
-        return f"{name} spent {self.spent:.6g}"
-
-    def _used(self) -> str:
-        if self._is_n_public:
-            return super()._used()
-        return "not counted" if math.isnan(self.n_points) else f"{self.n}, as counted"
-
-    @property
-    def _is_n_public(self) -> bool:
-        return self.guarantee.neighbours == "replace"
-
-    def _count(self) -> tuple[str, str]:
-        if math.isnan(self.n_points):
-            return "count", "none: the search ended before its first one"
-        error = f"(standard deviation {self.n_points_error:.2g})"
-        return "count", f"{self.n_points:.0f} records that are points {error}"
-
-    @property
-    def doubt(self) -> str | None:
-        """A sentence where the count tells of records that are no points."""
-        missing = self.n - self.n_points if self._is_n_public else 0.0
-        if not missing > NOT_POINTS * self.n_points_error:
-            return None
-        return (
-            f"about {min(missing, self.n):.0f} of {self.n} records are no points of "
-            f"{self.manifold} (standard "
-            f"deviation {self.n_points_error:.2g}): check their format. They were left out."
-        )
-
-    def _warnings(self) -> tuple[str, ...]:
-        return (self.doubt,) if self.doubt else ()
-
-    def _counted(self) -> str:
-        return f" Counted: {self._count()[1]}."
-
-    def _error(self) -> str:
-        if not self.found:
-            return "not known: no mean was found"
-        if self.most_error == self.expected_error:
-            return super()._error()
-        space = as_manifold(self.manifold)
-        is_compact = math.isfinite(space.injectivity_radius)
-        end = "as far as the space goes" if is_compact else "farther ones may add more"
-        return (
-            f"{self.expected_error:.3g} to {self.most_error:.3g}: the first if no more records lie "
-            f"beyond the clip level than counts show, the last if as many as they do not exclude "
-            f"({percent(self.most_beyond)}) lie {self.reach:.3g} away, {end}"
-        )
-
-    def __repr__(self) -> str:
-        if not self.found:
-            return super().__repr__()
-        error = f"error {self.expected_error:.3g} to {self.most_error:.3g}"
-        return f"{super().__repr__()[:-1]}, {error}>"
 
 
 @dataclass(frozen=True)
@@ -258,7 +59,8 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
         On SPD and HPD matrices "own" lets each channel have units of its own; "common" spends
         nothing on finding them.
     clip : float, optional
-        A public clip level for the last rounds, in place of the one that counts tell.
+        A public clip level for the last rounds, in place of the one that counts tell. Records count
+        as beyond it from the next level of counts below on.
     max_rounds : int
         Most rounds at the last clip level besides the last.
 
@@ -434,51 +236,6 @@ def sums_of(group: Group) -> Sequence[RecordSums]:
     return [RecordSums(factor, part, ends) for factor, part in pairs]
 
 
-def told(space: Manifold, found: list[Found], way: Way, n: int | None) -> dict[str, Any]:
-    """Fields of a release of what was found on each factor; `n` is None where it is protected."""
-    missing = [own for own in found if own.value is None]
-    value = np.full(space.point_shape, np.nan)
-    error: float | None = None
-    if not missing:
-        points = [
-            np.asarray(own.value).reshape(factor.point_shape)
-            for own, factor in zip(found, factors_of(space), strict=True)
-        ]
-        whole = space.join(points) if isinstance(space, Product) else points[0]
-        value = np.asarray(whole).reshape(space.point_shape)
-        error = _joint(space, [own.expected_error for own in found])
-    count = min(found, key=lambda own: own.count_deviation)
-    nearest = min(found, key=lambda own: own.within)
-    largest = _joint(space, [geometry_of(own).largest for own in factors_of(space)])
-
-    def joint(name: str) -> float:
-        return _joint(space, [getattr(own, name) for own in found])
-
-    moved, scale = joint("sensitivity"), joint("scale")
-    return {
-        "value": value,
-        "n": _whole(count.count) if n is None else n,
-        "ball_radius": largest,
-        "sensitivity": largest if math.isnan(moved) else moved,
-        "solver_tolerance": 0.0,
-        "scale": largest if math.isnan(scale) else scale,
-        "expected_error": error,
-        "most_error": joint("most_error"),
-        "reach": joint("reach"),
-        "found": not missing,
-        "reason": missing[0].reason if missing else None,
-        "n_points": count.count,
-        "n_points_error": count.count_deviation,
-        "clip_level": joint("radius"),
-        "within": nearest.within,
-        "within_error": nearest.within_error,
-        **{name: joint(name) for name in ("noise", "cut", "left", "spread", "level")},
-        "spent": together([own.spent for own in found], way),
-        "blocks": max(own.blocks for own in found),
-        "rounds": max(own.rounds for own in found),
-    }
-
-
 def _is_n_public(call: Call) -> bool:
     return call.guarantee.neighbours == "replace"
 
@@ -511,16 +268,4 @@ def _shown(
         law_of=np.zeros(len(at), dtype=np.int32),
         results=results,
         **{name: getattr(found, name)[at] for name in columns},
-    )
-
-
-def _whole(count: float) -> int:
-    """A count as a number of records."""
-    return max(1, round(count)) if math.isfinite(count) else 1
-
-
-def _joint(space: Manifold, lengths: list[float]) -> float:
-    """Length of a vector whose parts have these lengths."""
-    return (
-        float(space.joint_length(np.array(lengths))) if isinstance(space, Product) else lengths[0]
     )

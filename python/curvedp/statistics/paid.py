@@ -56,7 +56,7 @@ class Unheld(NamedTuple):
     n : int
         Number of records.
     sums : sequence of RecordSums
-        What a search asks for, of each factor.
+        One for each factor of the manifold, which a search asks.
     """
 
     n: int
@@ -101,7 +101,7 @@ class Paid:
     is_rehearsal : bool
         True for public records of which nothing is released, nor said.
     unheld : Unheld, or None
-        Where `records` is empty as they are not held.
+        The data set where it is not held: `records` is empty then.
     """
 
     call: Call

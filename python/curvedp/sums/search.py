@@ -12,17 +12,15 @@ Shares, levels and stops: docs/proofs/sums-of-messages.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
-from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 
 from curvedp import _core
 from curvedp._validation import FloatArray
 from curvedp.privacy.private_keys import key_threshold
-from curvedp.sums.filter import Filter
+from curvedp.sums.asking import Asking, asked
 from curvedp.sums.found import (
+    MISJUDGED,
     NO_DIRECTION,
     NOT_SHOWN,
     OUT_OF_RANGE,
@@ -36,14 +34,13 @@ from curvedp.sums.found import (
     Stopped,
     error_beyond,
     most_beyond,
+    most_left,
 )
 from curvedp.sums.geometry import Geometry, log_diagonals
 from curvedp.sums.messages import ROUND_UNIT, Kind, Of, Request, scale_levels, start_of
 from curvedp.sums.noise import Noise
 from curvedp.sums.tail_counts import MOST_OF_COLUMN, TailCounts, counts_of, levels
 
-#: Least part of the budget for which a void sum is asked again.
-_LEAST_SHARE = 0.01
 #: Most blocks, and most blocks on logarithms of diagonals.
 _BLOCKS, _FLAT_BLOCKS = 4, 2
 #: Records are looked at from so many points at most.
@@ -56,17 +53,10 @@ _LEAST_SCALE = 6.0
 NOT_POINTS = 3.0
 #: Range of the mean Hessian by which steps are divided.
 _HESSIAN = (0.3, 50.0)
-#: Part that is expected of the error of a Hessian above 1, if all records lay along the step.
-_MISJUDGED = 0.5
 #: Share of the uniform law's median distance from which on records have no mean worth the name.
 _SPREAD_OUT = 0.75
 #: The released ball holds this share of the records, and is this much smaller than the largest.
 _BALL_LEVEL, BALL_LIMIT = 0.95, 0.9
-
-
-_T = TypeVar("_T")
-#: Steps of a search that end with a result.
-Asking = Generator[Request, FloatArray | None, _T]
 
 
 class Search:
@@ -203,7 +193,7 @@ class Search:
         radius, index = self._clip_level(geometry, tails, self.budget.rest, noise.least_seen[1])
         if self.clip is not None:
             radius = min(self.clip, geometry.largest)
-            index = int(np.argmin(np.abs(np.log(tails.level / radius))))
+            index = tails.at_most(radius)
         slowness = min(0.6, self.schedule.slowness + abs(step.hessian - 1.0) / 2.0)
         for _ in range(self.max_rounds):
             rest = self.budget.rest / self.widening
@@ -242,7 +232,8 @@ class Search:
         error = math.hypot(noise, self.noise.of_cut * cut, left)
         farthest = self.geometry.largest
         reach = farthest if self.geometry.is_compact else min(REACH * radius, farthest)
-        most = error_beyond(noise, left, radius, most_beyond(within, within_error), reach)
+        along = most_left(left, self.geometry.manifold.curvature_bounds[0])
+        most = error_beyond(noise, along, radius, most_beyond(within, within_error), reach)
         return Found(
             value=None if reason else value,
             reason=reason,
@@ -273,7 +264,7 @@ class Search:
         that did not answer: where H is larger the step is then too short by (H - 1)/H, of which
         part is expected. That the number of records is a noisy count moves the step, too.
         """
-        part = (1.0 if step.hessian < 1.0 else _MISJUDGED) / step.hessian
+        part = (1.0 if step.hessian < 1.0 else MISJUDGED) / step.hessian
         along = part * abs(step.hessian - 1.0) + beyond + self.missing
         counted = 0.0 if self.number == self.n else self.count[1] / self.number
         return step.length * math.hypot(min(1.0, along), counted)
@@ -464,24 +455,6 @@ class Search:
         if not np.isfinite(point).all():
             raise Stopped(OUT_OF_RANGE)
         return point
-
-
-def asked(budget: Filter, wanted: Request) -> Asking[tuple[FloatArray, float] | None]:
-    """A noisy sum and its share; None where too little of a budget is left to ask for it.
-
-    A void sum has cost its share, and is asked for again with what is left, at most as much.
-
-    Parameters
-    ----------
-    budget : Filter
-    wanted : Request
-    """
-    while min(wanted.share, budget.rest) >= _LEAST_SHARE * budget.whole:
-        share = budget.take(wanted.share)
-        noisy = yield replace(wanted, share=share)
-        if noisy is not None:
-            return noisy, share
-    return None
 
 
 def _is_settled(step: Round, short: float, dim: int) -> bool:

@@ -22,6 +22,8 @@ UNIT = 2.0**-20
 
 #: The most that a record adds to a count, entries of columns being rounded.
 MOST_OF_COLUMN = 1.0 + 2.0**-16
+#: Levels that are above a radius by no more than rounding are that radius.
+_ROUNDED = 1.0 + 1e-12
 
 
 @functools.cache
@@ -82,6 +84,13 @@ class TailCounts:
         enough = np.flatnonzero(self.count <= most)
         return min(int(enough[-1]) + 1, len(self.level) - 1) if len(enough) else 0
 
+    def at_most(self, radius: float) -> int:
+        """The largest level that is not above a radius: no fewer records lie beyond it.
+
+        Below all levels it is the number of levels, beyond which all records count.
+        """
+        return int(np.searchsorted(-self.level, -radius * _ROUNDED))
+
     def beyond(self, index: int) -> float:
         """Number of records beyond a level."""
         return float(self.count[index - 1]) if index else 0.0
@@ -103,13 +112,13 @@ class TailCounts:
             Standard deviations below which a count tells nothing: near, and farther out, where a
             run of noise would add up to much.
         """
-        total = 0.0
+        total, lower = 0.0, np.append(self.level[1:], 0.0)
         for j in range(index - 1, -1, -1):
-            is_far = bool(self.level[j] > 1.01 * near * self.level[index])
+            is_far = bool(self.level[j] > 1.01 * near * lower[index - 1])
             least = significant[is_far]
             if self.count[j] < least * self.deviation[j]:
                 break
-            total += float(self.count[j] * (self.level[j] - self.level[j + 1]))
+            total += float(self.count[j] * (self.level[j] - lower[j]))
         return total
 
     def quantile(self, share: float, n: float) -> float:

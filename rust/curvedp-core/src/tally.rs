@@ -15,7 +15,7 @@ const OUTSIDE: u8 = 1;
 const NO_POINT: u8 = 2;
 
 impl Tally {
-    /// One that also keeps what each of so many records was.
+    /// A tally that also keeps what each of so many records was.
     #[must_use]
     pub fn of_each(records: usize) -> Self {
         let kinds = (0..records).map(|_| AtomicU8::new(0)).collect();
@@ -28,7 +28,7 @@ impl Tally {
         (self.outside.load(Ordering::Relaxed), self.no_point.load(Ordering::Relaxed))
     }
 
-    /// The same of each group of records, group g being `offsets[g]..offsets[g + 1]`; nothing if it was not kept.
+    /// The same of each group of records, group g being `offsets[g]..offsets[g + 1]`; 0 if that was not kept.
     pub fn write_counts(&self, offsets: &[usize], outside: &mut [f64], no_point: &mut [f64]) {
         let kinds = self.kinds.as_deref().unwrap_or(&[]);
         let out = outside.iter_mut().zip(no_point);
@@ -36,15 +36,15 @@ impl Tally {
             let (mut far, mut none) = (0, 0);
             for kind in kinds.get(own[0]..own[1]).unwrap_or(&[]) {
                 let kind = kind.load(Ordering::Relaxed);
-                far += u64::from(kind & OUTSIDE);
-                none += u64::from(kind / NO_POINT);
+                far += u64::from(kind == OUTSIDE);
+                none += u64::from(kind == NO_POINT);
             }
             (*outside, *no_point) = (far as f64, none as f64);
         }
     }
 }
 
-/// Where records are counted that enter a ball: in a tally, of which the first of them has a number, or nowhere.
+/// Where records that enter a ball are counted: in a tally, from the number that the first of them has there, or nowhere.
 #[derive(Clone, Copy)]
 pub struct Counted<'a> {
     tally: Option<&'a Tally>,
@@ -52,16 +52,16 @@ pub struct Counted<'a> {
 }
 
 impl<'a> Counted<'a> {
-    /// They are not.
+    /// Counts nothing.
     pub const NOWHERE: Self = Self { tally: None, first: 0 };
 
-    /// In a tally, if there is one, where the first of them has this number.
+    /// Counts in a tally, if there is one, in which the first record has this number.
     #[must_use]
     pub fn from(tally: Option<&'a Tally>, first: usize) -> Self {
         Self { tally, first }
     }
 
-    /// Those after so many.
+    /// The same for the records after so many.
     pub(crate) fn after(self, records: usize) -> Self {
         Self { first: self.first + records, ..self }
     }
