@@ -390,7 +390,7 @@ def test_wide_hyperbolic_records_have_a_printed_error_near_the_true_one(
     part: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not several times more: the last step's Hessian is hardly that of records all along it."""
-    monkeypatch.setattr("curvedp.sums.search._MISJUDGED", part)
+    monkeypatch.setattr("curvedp.sums.search.MISJUDGED", part)
     space, n, count = as_manifold("hyperboloid:3"), 500, 200
     coords = np.random.default_rng(6).standard_normal((n, 3)) * 3.0 / np.sqrt(3.0)
     records = space.exp(space.coords_to_tangent(coords, space.origin), space.origin)

@@ -69,10 +69,30 @@ def test_both_follow_from_what_is_released() -> None:
         assert release.reach == REACH * release.clip_level
         for reach in (release.clip_level, 2.0, release.reach, 1e3):
             further = share * max(reach - release.clip_level, 0.0) / (1.0 - share)
-            expected = math.sqrt(release.noise**2 + release.left**2 + further**2)
+            expected = math.sqrt(release.noise**2 + (2.0 * release.left) ** 2 + further**2)
             expected = max(expected, release.expected_error)
             assert release.error_within(reach) == pytest.approx(expected)
         assert release.error_within(release.reach) == pytest.approx(release.most_error)
+
+
+@pytest.mark.parametrize("factor", [2.0, pytest.param(1.0, id="control")])
+def test_records_along_one_geodesic_of_negative_curvature_are_in_the_larger_errors(
+    factor: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Steps are shorter than they could be, and what they leave is all of the error."""
+    monkeypatch.setattr("curvedp.sums.found.MISJUDGED", 1.0 / factor)
+    space, n, count = as_manifold("hyperboloid:2"), 1000, 20
+    coords = np.zeros((n, 2))
+    coords[:, 0] = np.where(np.arange(n) < 0.4 * n, -4.0, 4.0)
+    records = space.exp(space.coords_to_tangent(coords, space.origin), space.origin)
+    exact = cdp.nonprivate.frechet_mean(records, space).value
+    groups = np.repeat(np.arange(count), n)
+    means = cdp.frechet_mean(np.tile(records, (count, 1)), space, cdp.GDP(3.0), groups=groups)
+    found = [own for own in means if own.found]
+    assert len(found) > 0.8 * count
+    errors = space.dist(np.array([own.value for own in found]), exact)
+    ratio = np.median(errors / [own.error_within(4.9) for own in found])
+    assert bool(ratio < 1.3) is (factor == 2.0)
 
 
 def test_it_reaches_as_far_as_a_compact_space() -> None:

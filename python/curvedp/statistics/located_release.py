@@ -17,7 +17,7 @@ from curvedp.manifolds import Manifold, Product, as_manifold
 from curvedp.privacy import Release
 from curvedp.privacy.wording import percent
 from curvedp.statistics.search_design import Way, factors_of, together
-from curvedp.sums.found import Found, error_beyond, most_beyond
+from curvedp.sums.found import Found, error_beyond, most_beyond, most_left
 from curvedp.sums.geometry import geometry_of
 from curvedp.sums.search import BALL_LIMIT, NOT_POINTS
 
@@ -100,8 +100,9 @@ class LocatedMeanRelease(Release):
     def error_within(self, reach: float) -> float:
         """Expected distance if `most_beyond` of the records lie at a distance, in one direction.
 
-        sqrt(noise^2 + left^2 + (s (reach - clip level)/(1 - s))^2), s the share `most_beyond`, and
-        at least `expected_error`: docs/proofs/sums-of-messages.md, theorems 6 and 8.
+        sqrt(noise^2 + l^2 + (s (reach - clip level)/(1 - s))^2), s the share `most_beyond`, l what
+        the last step leaves at most (2 `left` on negative curvature, else `left`), and at least
+        `expected_error`: docs/proofs/sums-of-messages.md, theorems 6 and 8.
 
         Parameters
         ----------
@@ -120,7 +121,8 @@ class LocatedMeanRelease(Release):
         if not self.found:
             return math.nan
         assert self.expected_error is not None
-        own = (self.noise, self.left, self.clip_level)
+        along = most_left(self.left, as_manifold(self.manifold).curvature_bounds[0])
+        own = (self.noise, along, self.clip_level)
         return max(self.expected_error, error_beyond(*own, self.most_beyond, reach))
 
     @property

@@ -19,6 +19,8 @@ VOID = "too few sites answered, and nothing is left to ask again"
 
 #: On spaces without a largest distance the larger printed error counts with so many clip levels.
 REACH = 32.0
+#: Part that is expected of the error of a Hessian above 1, if all records lay along the step.
+MISJUDGED = 0.5
 #: Counts exclude what is so many standard deviations above them.
 _EXCLUDED = 2.0
 
@@ -32,6 +34,21 @@ def most_beyond(within: float, deviation: float) -> float:
         The share within it, as counted, and its standard deviation.
     """
     return min(max(1.0 - within, 0.0) + _EXCLUDED * deviation, 1.0)
+
+
+def most_left(left: float, least_curvature: float) -> float:
+    """Most that the last step leaves, if all records lie along it.
+
+    Its Hessian is 1 then. On negative curvature a larger one is released, and steps are shorter.
+
+    Parameters
+    ----------
+    left : float
+        What it leaves as a rule.
+    least_curvature : float
+        Lower bound on sectional curvatures.
+    """
+    return left / MISJUDGED if least_curvature < 0.0 else left
 
 
 def error_beyond(noise: float, left: float, clip: float, share: float, reach: float) -> float:

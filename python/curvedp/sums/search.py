@@ -20,6 +20,7 @@ from curvedp._validation import FloatArray
 from curvedp.privacy.private_keys import key_threshold
 from curvedp.sums.asking import Asking, asked
 from curvedp.sums.found import (
+    MISJUDGED,
     NO_DIRECTION,
     NOT_SHOWN,
     OUT_OF_RANGE,
@@ -33,6 +34,7 @@ from curvedp.sums.found import (
     Stopped,
     error_beyond,
     most_beyond,
+    most_left,
 )
 from curvedp.sums.geometry import Geometry, log_diagonals
 from curvedp.sums.messages import ROUND_UNIT, Kind, Of, Request, scale_levels, start_of
@@ -51,8 +53,6 @@ _LEAST_SCALE = 6.0
 NOT_POINTS = 3.0
 #: Range of the mean Hessian by which steps are divided.
 _HESSIAN = (0.3, 50.0)
-#: Part that is expected of the error of a Hessian above 1, if all records lay along the step.
-_MISJUDGED = 0.5
 #: Share of the uniform law's median distance from which on records have no mean worth the name.
 _SPREAD_OUT = 0.75
 #: The released ball holds this share of the records, and is this much smaller than the largest.
@@ -232,7 +232,8 @@ class Search:
         error = math.hypot(noise, self.noise.of_cut * cut, left)
         farthest = self.geometry.largest
         reach = farthest if self.geometry.is_compact else min(REACH * radius, farthest)
-        most = error_beyond(noise, left, radius, most_beyond(within, within_error), reach)
+        along = most_left(left, self.geometry.manifold.curvature_bounds[0])
+        most = error_beyond(noise, along, radius, most_beyond(within, within_error), reach)
         return Found(
             value=None if reason else value,
             reason=reason,
@@ -263,7 +264,7 @@ class Search:
         that did not answer: where H is larger the step is then too short by (H - 1)/H, of which
         part is expected. That the number of records is a noisy count moves the step, too.
         """
-        part = (1.0 if step.hessian < 1.0 else _MISJUDGED) / step.hessian
+        part = (1.0 if step.hessian < 1.0 else MISJUDGED) / step.hessian
         along = part * abs(step.hessian - 1.0) + beyond + self.missing
         counted = 0.0 if self.number == self.n else self.count[1] / self.number
         return step.length * math.hypot(min(1.0, along), counted)
