@@ -104,7 +104,7 @@ NO_GUARANTEE = {
     *("image_covariance", "time_series_covariance"),
     *("geometry", "LogisticRelease", "GeodesicRelease"),
 }
-#: Those that serve this relation in no way, or whose own conversion to "replace" the fixture undoes;
+#: Those that serve this relation in no way, or whose conversion to "replace" the fixture undoes;
 #: all others ask for what they need to serve it.
 REFUSED = (
     "published.",
