@@ -691,13 +691,14 @@ def _geometry(data: Data, folder: Path) -> Any:
 
 
 _MANIFOLD = (
-    *("as_points", "belongs", "exp", "log", "norm", "parallel_transport", "project"),
+    *("belongs", "exp", "log", "norm", "parallel_transport", "project"),
     *("tangent_to_coords", "to_tangent"),
 )
 add(
     "geometry",
     _geometry,
     *(f"manifolds.base.Manifold.{name}" for name in _MANIFOLD),
+    "manifolds.records.RecordReader.as_points",
     "manifolds.spaces._LonLat.to_lonlat",
     "domain.Ball.project",
     "domain.Ball.contains",

@@ -104,7 +104,8 @@ NO_GUARANTEE = {
     *("image_covariance", "time_series_covariance"),
     *("geometry", "LogisticRelease", "GeodesicRelease"),
 }
-#: Those that serve this relation in no way; all others ask for what they need to serve it.
+#: Those that serve this relation in no way, or whose conversion to "replace" the fixture undoes;
+#: all others ask for what they need to serve it.
 REFUSED = (
     "published.",
     "PrivateMail",
@@ -112,8 +113,13 @@ REFUSED = (
     "RankExponential",
     "mean without a ball",
     "mean of",
+    "mean, variance and clusters of masked sites",
+    "variance of a hidden number of persons",
 )
-ASKED = "n_guess is needed to add or remove a record|which labels occur would tell who is there"
+ASKED = (
+    "n_guess is needed to add or remove a record|which labels occur would tell who is there"
+    '|coverage="each" is not served'
+)
 KINDS = ("Guarantee", "PureDP", "GDP", "ZCDP", "Way")
 
 
