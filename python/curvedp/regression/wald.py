@@ -20,6 +20,8 @@ from curvedp._validation import FloatArray
 #: Least variance of contributions over that of residuals that spread alike, and by how much it is
 #: thought to differ from that.
 _LEAST, _PRIOR = 0.05, 0.5
+#: Noise over the variance of residuals that spread alike, from which on it may hide much more.
+_HIDDEN = 4.0
 #: Fewest and most degrees of freedom of the spread: beyond these it counts as known.
 _FEWEST, _MOST = 1.0, 1e9
 
@@ -88,7 +90,8 @@ def shrunk_meat(meat: FloatArray, deviation: float, even: FloatArray) -> FloatAr
 def raised_diagonal(sampling: FloatArray, raw: FloatArray, noise: FloatArray) -> FloatArray:
     """A covariance whose variances are at least what unshrunk ones tell beyond their noise.
 
-    That noise is added to them, but at most their own size again.
+    That noise is added to them, but at most their own size again; where it is so large that
+    variances of a few units may hide in it, two deviations are.
 
     Parameters
     ----------
@@ -100,7 +103,8 @@ def raised_diagonal(sampling: FloatArray, raw: FloatArray, noise: FloatArray) ->
     own = np.diag(sampling)
     larger = np.maximum(raw - own, 0.0)
     weight = np.maximum(larger**2 - noise**2, 0.0) / np.maximum(larger**2, 1e-300)
-    raised = weight * larger + np.minimum(noise, own)
+    hidden = np.where(noise > _HIDDEN * own, 2.0 * noise, np.minimum(noise, own))
+    raised = weight * larger + hidden
     root = np.sqrt(1.0 + raised / np.maximum(own, 1e-300))
     return np.asarray(sampling * np.outer(root, root))
 
