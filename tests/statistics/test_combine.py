@@ -149,7 +149,7 @@ def test_the_statement_is_that_of_a_site_where_sites_are_alike():
     told, own = cdp.combine(releases).statement, releases[0].statement
     assert told.against == own.against
     assert told.protected == own.protected.replace(
-        "n = 200 records", "the number of records of each site"
+        "number of records, n = 200", "number of records of each site"
     )
     assert told.assuming.startswith(own.assuming)
     assert "otherwise their guarantees compose" in told.assuming
