@@ -24,10 +24,13 @@ def test_no_file_is_removed_or_moved_while_it_is_mapped(tmp_path, monkeypatch, o
     done = []
 
     def watched(change):
-        def changed(path, *arguments, **how):
-            own = os.path.join(os.path.abspath(path), "") if os.path.isdir(path) else str(path)
-            done.append(any(own in line for line in MAPS.read_text().splitlines()))
-            return change(path, *arguments, **how)
+        def changed(path, *arguments, dir_fd=None, **how):
+            folder = "" if dir_fd is None else os.readlink(f"/proc/self/fd/{dir_fd}")
+            own = os.path.abspath(os.path.join(folder, path))
+            mapped = [line.split(maxsplit=5)[5:] for line in MAPS.read_text().splitlines()]
+            within = os.path.join(own, "")
+            done.append(any(at[0] == own or at[0].startswith(within) for at in mapped if at))
+            return change(path, *arguments, **how, **({} if dir_fd is None else {"dir_fd": dir_fd}))
 
         return changed
 
