@@ -80,6 +80,7 @@ READ = {
     "minus signs of typesetters": ({"cell": lambda own: own.replace("-", "\u2212")}, []),
     "digits of another script": ({"cell": lambda own: own.translate(_ARABIC)}, []),
     "numbers of columns for names": ({"names": "0,1,2"}, []),
+    "names like marks of packed files": ({"names": "PAR1,PAR2,BZh9"}, []),
     "a semicolon in a name": ({"names": "x;1,y,z"}, ["--delimiter", ","]),
 }
 
@@ -125,7 +126,7 @@ REFUSED = {
         ["--encoding", "latin-1"],
         "a file of bzip2",
     ),
-    "a Parquet file": ({"pack": lambda own: b"PAR1" + own}, [], "a file of Parquet"),
+    "a Parquet file": ({"pack": lambda own: b"PAR1\x15\x04" + own}, [], "a file of Parquet"),
     "nothing": ({"pack": lambda own: b""}, [], "empty"),
     "names alone": ({"pack": lambda own: own[:6]}, [], "no record"),
     "a note": ({"first": "# exported\n"}, [], "1 names and the first record 3 cells"),

@@ -33,14 +33,14 @@ _MARKS = {
     b"\xff\xfe": "utf-16",
     b"\xfe\xff": "utf-16",
 }
-#: How files begin that hold others.
+#: How files begin that hold others, as no line of names does.
 _PACKED = {
-    b"\x1f\x8b": "gzip",
-    b"PK\x03\x04": "zip",
-    b"BZh": "bzip2",
-    b"\xfd7zXZ": "xz",
-    b"\x28\xb5\x2f\xfd": "zstd",
-    b"PAR1": "Parquet",
+    rb"\x1f\x8b": "gzip",
+    rb"PK\x03\x04": "zip",
+    rb"BZh[1-9]1AY&SY": "bzip2",
+    rb"\xfd7zXZ": "xz",
+    rb"\x28\xb5\x2f\xfd": "zstd",
+    rb"PAR1\x15": "Parquet",
 }
 #: Words for what is missing, besides an empty cell.
 _MISSING = {"na", "n/a", "nan", "none", "null", "nil", "missing", "unknown", "inf", "infinity"}
@@ -127,7 +127,7 @@ class Dialect:
         with path.open("rb") as file:
             first = re.split(rb"[\r\n]", file.readline(), maxsplit=1)[0]
         for mark, kind in _PACKED.items():
-            if first.startswith(mark):
+            if re.match(mark, first):
                 raise FileError(f"{path}: it is a file of {kind}, whatever its name says, no csv")
         if not self._is_utf8:
             return

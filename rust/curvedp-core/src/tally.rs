@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
+use crate::error::Error;
+
 /// A count of records on all threads. What it holds is exact: it is private like the records.
 #[derive(Default)]
 pub struct Tally {
@@ -15,11 +17,12 @@ const OUTSIDE: u8 = 1;
 const NO_POINT: u8 = 2;
 
 impl Tally {
-    /// A tally that also keeps what each of so many records was.
-    #[must_use]
-    pub fn of_each(records: usize) -> Self {
-        let kinds = (0..records).map(|_| AtomicU8::new(0)).collect();
-        Self { kinds: Some(kinds), ..Self::default() }
+    /// A tally that also keeps what each of so many records was, or [`Error::Memory`].
+    pub fn of_each(records: usize) -> Result<Self, Error> {
+        let mut kinds = Vec::new();
+        kinds.try_reserve_exact(records).map_err(|_| Error::Memory)?;
+        kinds.resize_with(records, AtomicU8::default);
+        Ok(Self { kinds: Some(kinds), ..Self::default() })
     }
 
     /// Points outside the ball, and records that are no points.

@@ -313,11 +313,11 @@ impl Groups {
             return Err(PyValueError::new_err("designs do not match"));
         }
         let rows = self.offsets.len() - 1;
-        let records_in_all = self.offsets[rows];
-        let tally = count.map(|each| match each {
-            true => Tally::of_each(records_in_all),
-            false => Tally::default(),
-        });
+        let tally = match count {
+            None => None,
+            Some(false) => Some(Tally::default()),
+            Some(true) => Some(Tally::of_each(self.offsets[rows]).map_err(to_python)?),
+        };
         let columns = self.with(&records, None, |groups| statistic.columns(groups))?;
         let width = columns.iter().map(|column| column.width).sum();
         let out = PyArray2::<f64>::zeros(py, [rows, width], false);
