@@ -234,6 +234,9 @@ def test_any_numbers_have_a_start(case: Case) -> None:
         assert (signal, order) == (0.0, size)
     for _ in range(20):
         vector = rng.standard_normal(entries) * 10.0 ** rng.uniform(-300, 300)
-        point, _, order = core().start_point(kernels, vector)
+        point, signal, order = core().start_point(kernels, vector)
         assert case.manifold.belongs(point.reshape(shape), atol=1e-9)
         assert order == size
+        largest = np.abs(vector).max()
+        decided = twin.start_point(case.manifold, vector / largest)[1]
+        assert signal == pytest.approx(decided * largest, rel=1e-9, abs=1e-9 * largest)

@@ -171,29 +171,14 @@ def start_message(manifold: Any, point: Array) -> Integers:
 
 def start_point(manifold: Any, vector: Array) -> tuple[Array, float, int]:
     """The point of a noisy sum, how far the sum decides it, and the order of its noise."""
-    kind = _name(manifold)
+    kind, body = _name(manifold), vector[:-1]
     if kind in _PROJECTORS:
         return _axis_point(manifold, vector)
-    body = vector[:-1]
     size = {"sphere": manifold.dim + 1, "torus": 2}.get(kind, manifold.point_shape[0])
-    nowhere = manifold.origin.ravel(), 0.0, size
     if not np.isfinite(vector).all() or not body.any():
-        return nowhere
-    if kind == "sphere":
-        length = float(np.linalg.norm(body))
-        return body / length * manifold.radius, length, size
-    if kind == "torus":
-        pairs = body.reshape(-1, 2)
-        angles = np.arctan2(pairs[:, 1], pairs[:, 0])
-        return np.where(angles >= np.pi, -np.pi, angles), float(np.hypot(*pairs.T).min()), size
-    square, is_complex = body.reshape(manifold.point_shape), len(manifold.point_shape) == 3
-    matrix = square[..., 0] + 1j * square[..., 1] if is_complex else square
-    u, values, vh = np.linalg.svd(matrix)
-    if kind == "so" and np.linalg.det(u @ vh) < 0:
-        u[:, -1], values[-1] = -u[:, -1], -values[-1]
-    polar = u @ vh
-    parts = np.stack([polar.real, polar.imag], -1) if is_complex else polar
-    return parts.ravel(), float(values[-1]), size
+        return manifold.origin.ravel(), 0.0, size
+    point, decided = twin_of(manifold.spec).start_point(body)
+    return point.ravel(), decided, size
 
 
 def _axis_point(manifold: Any, vector: Array) -> tuple[Array, float, int]:

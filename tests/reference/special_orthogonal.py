@@ -69,6 +69,12 @@ class SpecialOrthogonal(Twin):
     def to_tangent(self, vector: Array, base: Array) -> Array:
         return base @ skew(base.T @ vector)
 
+    def start_point(self, total: Array) -> tuple[Array, float]:
+        u, values, vh = np.linalg.svd(total.reshape(self.point_shape))
+        if np.linalg.det(u @ vh) < 0:
+            u[:, -1], values[-1] = -u[:, -1], -values[-1]
+        return u @ vh, float(values[-1])
+
     def random_point(self, rng: np.random.Generator, spread: float = 1.0) -> Array:
         q, r = np.linalg.qr(rng.standard_normal(self.point_shape))
         turn = q * np.sign(np.diag(r))

@@ -48,6 +48,10 @@ class Sphere(Twin):
     def to_tangent(self, vector: Array, base: Array) -> Array:
         return vector - (vector @ base) / (base @ base) * base
 
+    def start_point(self, total: Array) -> tuple[Array, float]:
+        length = float(np.linalg.norm(total))
+        return self.radius * total / length, length
+
     def random_point(self, rng: np.random.Generator, spread: float = 1.0) -> Array:
         point = rng.standard_normal(self.dim + 1)
         return self.radius * point / np.linalg.norm(point)

@@ -48,6 +48,11 @@ class Torus(Twin):
         """Never: a rule chooses the side."""
         return False
 
+    def start_point(self, total: Array) -> tuple[Array, float]:
+        pairs = total.reshape(-1, 2)
+        angles = np.arctan2(pairs[:, 1], pairs[:, 0])
+        return np.where(angles >= np.pi, -np.pi, angles), float(np.hypot(*pairs.T).min())
+
     def random_point(self, rng: np.random.Generator, spread: float = 1.0) -> Array:
         return wrap(rng.uniform(-np.pi, np.pi, self.dim))
 

@@ -72,6 +72,10 @@ class Unitary(Twin):
     def to_tangent(self, vector: Array, base: Array) -> Array:
         return self.colour(self.whiten(vector, base), base)
 
+    def start_point(self, total: Array) -> tuple[Array, float]:
+        u, values, vh = np.linalg.svd(to_complex(total.reshape(self.point_shape)))
+        return to_real(u @ vh), float(values[-1])
+
     def random_point(self, rng: np.random.Generator, spread: float = 1.0) -> Array:
         return to_real(random_unitary(rng, self.n))
 

@@ -178,6 +178,10 @@ impl<M: Manifold> Manifold for Checked<M> {
         self.0.start()
     }
 
+    fn start_point(&self, sum: &[f64]) -> Option<(Vec<f64>, f64)> {
+        self.0.start_point(sum)
+    }
+
     fn is_quotient(&self) -> bool {
         self.0.is_quotient()
     }

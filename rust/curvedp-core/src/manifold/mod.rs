@@ -190,6 +190,13 @@ pub trait Manifold: Send + Sync {
         Start::None
     }
 
+    /// The point closest to a sum of start vectors, without their constants, and how far the sum decides it; none if it
+    /// is not unique. The default is a direction, decided by the length.
+    fn start_point(&self, sum: &[f64]) -> Option<(Vec<f64>, f64)> {
+        let mut point = sum.to_vec();
+        self.project(&mut point).then(|| (point, norm(sum)))
+    }
+
     /// True if a point is a class of rows, whose average means nothing.
     fn is_quotient(&self) -> bool {
         false

@@ -8,6 +8,7 @@ use crate::manifold::checked::Checked;
 use crate::messages::Start;
 use crate::roots::Space;
 use crate::rows::Rows;
+use crate::vector::norm;
 
 /// 2 pi less the double next to it.
 const REST: f64 = 2.449_293_598_294_706_4e-16;
@@ -84,6 +85,14 @@ impl Manifold for Torus {
 
     fn start(&self) -> Start {
         Start::Angles { count: self.dim() }
+    }
+
+    /// Angles one by one, decided by the shortest pair of cosine and sine.
+    fn start_point(&self, sum: &[f64]) -> Option<(Vec<f64>, f64)> {
+        let pairs = sum.chunks_exact(2);
+        let shortest = pairs.clone().map(norm).fold(f64::INFINITY, f64::min);
+        let mut point: Vec<f64> = pairs.map(|pair| pair[1].atan2(pair[0])).collect();
+        self.project(&mut point).then_some((point, shortest))
     }
 
     /// Angles of any size stand for directions.

@@ -3,7 +3,6 @@
 use super::start::{Columns, Start};
 use crate::error::Error;
 use crate::manifold::{Manifold, Matrix, Spectrum, turn_of};
-use crate::vector::norm;
 
 type Complex = [f64; 2];
 
@@ -12,10 +11,8 @@ pub type Found = (Vec<f64>, f64, usize);
 
 /// The point that a noisy sum of start messages stands for.
 ///
-/// Sphere: its direction, decided by the length of its part without the constant. Projectors: the leading eigenvectors,
-/// by the gap behind their eigenvalues. Orthogonal and unitary matrices: the polar factor, by the smallest singular
-/// value, with the sign of the determinant for rotations. Angles: one by one, by the shortest pair. A sum that is not
-/// finite, or stands for none, gives the manifold's origin, decided by 0.
+/// Projectors: the leading eigenvectors, decided by the gap behind their eigenvalues. Vectors: see
+/// [`Manifold::start_point`]. A sum that is not finite, or stands for none, gives the manifold's origin, decided by 0.
 pub fn start_point(manifold: &dyn Manifold, sum: &[f64]) -> Result<Found, Error> {
     let start = manifold.start();
     if start.limit()?.is_none() || sum.len() != start.message_size() {
@@ -34,47 +31,16 @@ pub fn start_point(manifold: &dyn Manifold, sum: &[f64]) -> Result<Found, Error>
     let largest = sum.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
     let found = (largest > 0.0 && sum.iter().all(|x| x.is_finite()))
         .then(|| sum.iter().map(|x| x / largest).collect::<Vec<f64>>())
-        .and_then(|sum| decided(manifold, &start, &sum))
+        .and_then(|sum| match start {
+            Start::Projector { order, rank, columns } => {
+                leading(manifold, &sum, order, rank, columns)
+            }
+            _ => manifold.start_point(&sum[..sum.len() - 1]),
+        })
         .map(|(point, signal)| (point, signal * largest))
         .filter(|(point, signal)| signal.is_finite() && point.iter().all(|x| x.is_finite()));
     let (point, signal) = found.unwrap_or_else(|| (manifold.origin(), 0.0));
     Ok((point, signal, size))
-}
-
-/// The point of a sum whose largest entry is 1, and what decides it.
-fn decided(manifold: &dyn Manifold, start: &Start, sum: &[f64]) -> Option<(Vec<f64>, f64)> {
-    if let Start::Projector { order, rank, columns } = *start {
-        return leading(manifold, sum, order, rank, columns);
-    }
-    let vector = &sum[..sum.len() - 1];
-    let (mut point, signal) = match *start {
-        Start::Angles { .. } => {
-            let pairs = vector.chunks_exact(2);
-            let signal = pairs.clone().map(norm).fold(f64::INFINITY, f64::min);
-            (pairs.map(|pair| pair[1].atan2(pair[0])).collect(), signal)
-        }
-        _ => (vector.to_vec(), norm(vector)),
-    };
-    if !manifold.project(&mut point) {
-        return None;
-    }
-    let Start::Orthogonal { order, is_complex } = *start else { return Some((point, signal)) };
-    // the polar factor Q of A = Q H: the eigenvalues of H
-    let entry =
-        |x: &[f64], at: usize| if is_complex { [x[2 * at], x[2 * at + 1]] } else { [x[at], 0.0] };
-    let half = |i: usize, j: usize| {
-        (0..order).fold([0.0, 0.0], |[re, im], k| {
-            let [q, r] = entry(&point, k * order + i);
-            let [x, y] = entry(vector, k * order + j);
-            [re + q * x + r * y, im + q * y - r * x]
-        })
-    };
-    let values = descending(order, is_complex, |i, j| {
-        let ([x, y], [u, v]) = (half(i, j), half(j, i));
-        [0.5 * (x + u), 0.5 * (y - v)]
-    });
-    let least = values.last()?.0;
-    Some((point, least))
 }
 
 /// The leading eigenvectors of the matrix with the given diagonal and entries above it, and the gap behind them.

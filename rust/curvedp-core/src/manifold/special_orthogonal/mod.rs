@@ -252,6 +252,18 @@ impl Manifold for SpecialOrthogonal {
         Start::Orthogonal { order: self.shape.n, is_complex: self.shape.is_complex }
     }
 
+    /// The polar factor Q of A = Q H, decided by the least eigenvalue of H: the least singular value, with the sign of
+    /// the determinant for rotations.
+    fn start_point(&self, sum: &[f64]) -> Option<(Vec<f64>, f64)> {
+        let mut point = sum.to_vec();
+        self.project(&mut point).then(|| {
+            let (q, a) = (self.shape.rotation(&point), self.shape.rotation(sum));
+            let twice = q.transpose_times(&a).plus(1.0, &a.transpose_times(&q));
+            let least = Spectrum::of(&twice).values.into_iter().fold(f64::INFINITY, f64::min);
+            (point, 0.5 * least)
+        })
+    }
+
     fn belongs(&self, point: &[f64], tolerance: f64) -> bool {
         defect(&self.shape.rotation(point)) <= 2.0 * tolerance
     }
