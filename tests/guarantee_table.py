@@ -37,6 +37,9 @@ COLUMNS = {
     "hyperbolic": ("hyperboloid:2",),
     "other compact": ("kendall:5", *(case.name for case in COMPACT)),
 }
+#: What rows of few dimensions say, and where they are run beside: the spaces above have more.
+SMALL = "dimension up to 3"
+FEW = {"other compact": "grassmann:3:1"}
 PURE, GAUSSIAN, BOTH, NONE = "ε", "μ", "ε, μ", "–"
 
 Run = Callable[..., Any]
@@ -295,13 +298,8 @@ ROWS = (
     Row(
         "",
         "frechet_mean",
-        "rounded Laplace, dimension up to 3",
-        everywhere(
-            PURE,
-            SPD_HPD=NONE,
-            flat_SPD_correlations_tori=NONE,
-            other_compact=NONE,
-        ),
+        f"rounded Laplace, {SMALL}",
+        everywhere(PURE, SPD_HPD=NONE, flat_SPD_correlations_tori=NONE),
         without_ball("Laplace"),
         ("pure-sums", "sums-of-messages"),
         (
@@ -506,8 +504,8 @@ ROWS = (
     Row(
         "",
         "geodesic_regression",
-        "K-norm gradient, dimension up to 3, given tau",
-        everywhere(BOTH, other_compact=NONE),
+        f"K-norm gradient, {SMALL}, given tau",
+        everywhere(BOTH),
         regressed("exact"),
         ("geodesic-regression",),
         whole_audit("geodesic_regression drawn exactly"),
@@ -615,12 +613,14 @@ def statistics_table() -> str:
 
 def _served(rows: list[Row], kind: str) -> str:
     """The columns in which any of the rows has a guarantee of the kind."""
+    rows = [row for row in rows if {kind, BOTH} & set(row.spaces.values())]
     spaces = [name for name in COLUMNS if any(row.spaces[name] in (kind, BOTH) for row in rows)]
     others = [name for name in COLUMNS if name not in spaces]
+    small = f"; {SMALL}" if rows and all(SMALL in row.mechanism for row in rows) else ""
     if not others:
-        return "all"
+        return "all" + small
     named = ", ".join(map(_heading, spaces if len(spaces) < 4 else others))
-    return (named or NONE) if len(spaces) < 4 else f"all but {named}"
+    return ((named or NONE) if len(spaces) < 4 else f"all but {named}") + small
 
 
 def short_table() -> str:
