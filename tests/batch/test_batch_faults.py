@@ -281,7 +281,7 @@ def test_a_chunk_of_an_earlier_job_in_the_same_place_is_not_taken_for_one_of_thi
 
     def begin():
         return open_job(
-            source,
+            str(source),
             tmp_path / "out.parquet",
             parameters,
             chunk_rows=50,

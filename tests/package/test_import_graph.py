@@ -34,8 +34,6 @@ LEADING_BACK = {
         *("curvedp.statistics.paid", "curvedp.statistics.releases"),
     },
     "curvedp.statistics.tables": {"curvedp.statistics.releases"},
-    # sums of a file are taken on a cluster, which is told of the file: the same
-    "curvedp.batch.cluster": {"curvedp.batch.large"},
 }
 
 

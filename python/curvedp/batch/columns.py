@@ -30,6 +30,7 @@ __all__ = [
     "as_table",
     "column_numbers",
     "group_names",
+    "grouped",
     "hashes_of",
     "in_order",
     "key_columns",
@@ -163,6 +164,19 @@ def runs(keys: Table) -> tuple[Table, Offsets]:
     """The key of each run of equal neighbours, and the number of its rows."""
     offsets = _run_offsets(keys)
     return keys.take(pa.array(offsets[:-1])).combine_chunks(), np.diff(offsets)
+
+
+def grouped(keys: Table) -> tuple[Table, Offsets, NDArray[np.int64] | None]:
+    """The keys of groups in order, numbers of their rows, and in which order the rows stand then.
+
+    None for an order in which they stand already; rows of a group keep theirs.
+    """
+    firsts, n = runs(keys)
+    if in_order(firsts):
+        return firsts, n, None
+    order = pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in keys.column_names])
+    firsts, n = runs(keys.take(order).combine_chunks())
+    return firsts, n, order.to_numpy()
 
 
 def _run_offsets(keys: Table) -> Offsets:
@@ -344,6 +358,12 @@ class RecordColumns:
     def width(self) -> int:
         """Numbers of a record."""
         return self.manifold.point_size + (self.beside is not None) + (self.units is not None)
+
+    def records(self, table: Table) -> tuple[FloatArray, FloatArray | None, Hashes | None]:
+        """Points of a table, shape (n, ...), what is beside each, and hashes of units' names."""
+        rows = self.read(table)
+        points = self.points_of(rows).reshape(len(rows), *self.manifold.point_shape)
+        return points, self.beside_of(rows), self.units_of(rows)
 
     def points_of(self, rows: FloatArray) -> FloatArray:
         """The points among what `read` found, shape (n, point_size)."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeGuard, TypeVar
 from urllib.parse import unquote
 
 from curvedp._arrow import fs, pa, pc
@@ -28,17 +30,24 @@ __all__ = [
     "Stamp",
     "check_outside",
     "check_spelling",
+    "damage",
+    "each_of",
     "find_files",
+    "fingerprint_of_files",
     "is_files",
+    "is_location",
     "location_of",
     "name_of",
-    "pieces_of",
 ]
 
 #: Bytes of a piece of a file, and number of pieces, by which files are known again.
 _PIECE, _PIECES = 1 << 14, 1 << 8
 #: Bytes at the end of a file that are read at once: most footers are shorter.
 _TAIL = 1 << 16
+#: Files elsewhere that are asked at a time.
+_AT_ONCE = 16
+
+_T = TypeVar("_T")
 
 #: The place of a source as JSON holds it: one place, or the places of files.
 Location = str | list[str]
@@ -139,10 +148,59 @@ class File:
         return found.hexdigest()
 
 
-def pieces_of(sizes: Sequence[int]) -> list[int]:
-    """Numbers of pieces by which files of some sizes are known again: all of 4 MB in all."""
+def each_of(files: Sequence[File], work: Callable[[File], _T]) -> list[_T]:
+    """Results of some work on files; of those elsewhere several at a time.
+
+    Raises
+    ------
+    BatchError
+        If one cannot be read. Arrow's own message is not repeated: it may quote contents.
+    """
+
+    def one(file: File) -> _T:
+        try:
+            return work(file)
+        except (pa.ArrowException, OSError):
+            raise damage(file.name) from None
+
+    if all(file.is_here for file in files):
+        return [one(file) for file in files]
+    with ThreadPoolExecutor(_AT_ONCE) as threads:
+        return list(threads.map(one, files))
+
+
+def damage(name: str) -> BatchError:
+    """The error of a file that cannot be read."""
+    return BatchError(f"{name}: not a readable Parquet file, or damaged")
+
+
+def fingerprint_of_files(
+    files: Sequence[File], stamps: Sequence[Stamp], footers: Sequence[str]
+) -> dict[str, Any]:
+    """Sizes, times, versions and digests of the footers and of pieces of files.
+
+    By these changed files are noticed. Pieces are read where times can be set or are unknown
+    (`File.may_keep`): 4 MB in all, at least one of each file. Of several files it is a digest.
+    """
+    sizes = [int(stamp[1] or 0) for stamp in stamps]
     whole = max(1, sum(sizes))
-    return [max(1, round(_PIECES * size / whole)) for size in sizes]
+    count = {
+        file.path: max(1, round(_PIECES * size / whole))
+        for file, size in zip(files, sizes, strict=True)
+    }
+    doubtful = [file for file, stamp in zip(files, stamps, strict=True) if file.may_keep(stamp)]
+    digests = each_of(doubtful, lambda file: file.pieces(count[file.path]))
+    pieces = dict(zip((file.path for file in doubtful), digests, strict=True))
+    found = [
+        {"bytes": size, "modified_ns": time, "footer": footer, "pieces": pieces.get(str(path))}
+        | ({} if file.is_here else {"version": version})
+        for file, (path, size, time, version), footer in zip(files, stamps, footers, strict=True)
+    ]
+    if len(found) == 1:
+        return found[0]
+    told = [[file.path, own] for file, own in zip(files, found, strict=True)]
+    digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+    return {"files": len(found), "bytes": sum(own["bytes"] for own in found), "digest": digest}
 
 
 def is_files(source: Any) -> bool:
@@ -150,6 +208,11 @@ def is_files(source: Any) -> bool:
     if isinstance(source, (list, tuple)):
         return bool(source) and all(isinstance(part, (str, os.PathLike)) for part in source)
     return isinstance(source, (str, os.PathLike)) or _is_data_set(source)
+
+
+def is_location(data: Location | Any) -> TypeGuard[Location]:
+    """True for the place of files, in contrast to a table."""
+    return isinstance(data, (str, list))
 
 
 def _is_data_set(source: Any) -> bool:

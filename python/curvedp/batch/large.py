@@ -7,7 +7,7 @@ the same to the last bit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from curvedp.batch.build import check_build, own_build
 from curvedp.batch.chunk import rows_of_chunk
 from curvedp.batch.columns import RecordColumns
 from curvedp.batch.counts import added_up, count_of
-from curvedp.batch.files import location_of
+from curvedp.batch.files import Location
 from curvedp.batch.parameters import ball_from_dict, ball_to_dict
 from curvedp.batch.parquet import Source
 from curvedp.checked_domain import check_ball
@@ -42,6 +42,8 @@ _NOT_PAID = "nothing was paid for"
 
 #: Sums over pieces of records, and exact numbers of records outside the ball and of no points.
 Sums = tuple[FloatArray, tuple[int, int]]
+#: The sums of consecutive chunks of so many rows, at a point.
+SumsOf = Callable[[int, FloatArray], Iterable[Sums]]
 
 
 @dataclass(frozen=True)
@@ -56,14 +58,14 @@ class PointsOfFile:
     @classmethod
     def of(
         cls,
-        source: Any,
+        location: Location,
         points: str | Sequence[str],
         ball: Ball,
         reading: Reading = PLAIN,
     ) -> PointsOfFile:
         """The points of a file's columns."""
         columns = (points,) if isinstance(points, str) else tuple(points)
-        file = Source(location_of(source), columns)
+        file = Source(location, columns)
         if not file.rows:
             raise BatchError(f"{file.name} holds no record")
         space = check_ball(ball).manifold
@@ -82,6 +84,11 @@ class PointsOfFile:
         frame.piece_sums(inside, base, sums)
         return sums, counts
 
+    def sums(self, rows: int, base: FloatArray) -> Iterator[Sums]:
+        """`piece_sums` of all rows, so many at a time, in order."""
+        ball = ball_from_dict(self.ball)
+        return (self.piece_sums(block, ball, base) for block in blocks_of(self.source, rows))
+
     def sums_of_range(self, start: int, stop: int, base: FloatArray) -> Sums:
         """`piece_sums` of some rows. For worker processes; `start` begins a piece."""
         check_build(self.build, "the mean began")
@@ -97,16 +104,16 @@ def release_mean_of_file(
     call: Call,
     *,
     ledger: Ledger | None,
-    on: Any = None,
-    chunk_rows: int | None = None,
-    progress: Report | None = None,
-    coverage: CoverageOption = None,
+    sums_of: SumsOf,
+    chunk_rows: int | None,
+    progress: Report | None,
+    coverage: CoverageOption,
 ) -> Release:
     """The mean of all records of a file, which need not fit in memory.
 
-    The file is read once for each gradient of the iteration, in this process or by the workers of a
-    cluster. The mean is that in memory, bit for bit. It is paid for when all is read, just before
-    the draw: a failure until then costs nothing.
+    The file is read once for each gradient of the iteration, by `sums_of`: `PointsOfFile.sums` in
+    this process, or the workers of a cluster. The mean is that in memory, bit for
+    bit. It is paid for when all is read, just before the draw: a failure until then costs nothing.
     """
     file = points.source
     rows = whole_pieces(chunk_rows, call.ball)
@@ -118,7 +125,8 @@ def release_mean_of_file(
     (design,) = designs[0]
     descent, readings = _core.Descent(call.ball.frame, design.plan), 0
     while (base := descent.wanted()) is not None:
-        sums, counts = _sums(points, call.ball, rows, base, on)
+        pieces, found = zip(*sums_of(rows, base), strict=True)
+        sums, counts = np.concatenate(pieces), added_up(found)
         descent.advance(sums, file.rows)
         readings += 1
         if progress is not None:
@@ -144,24 +152,8 @@ def release_mean_of_file(
         place = np.array(frame.place(raw.reshape(size), design.mean_square, in_chart))
         releases = released_means(paid, value, raw, *place[:, None])
         of_ball = count_of(call, whole_weights(counts), None)
-        found: Release = with_coverage(call.statistic.result(releases, 0), of_ball, uncounted)
-        return found
-
-
-def _sums(points: PointsOfFile, ball: Ball, rows: int, base: FloatArray, on: Any) -> Sums:
-    """The sums over all pieces at a point, in order, shape (pieces, dim + 2), and the counts."""
-    if on is not None:
-        from curvedp.batch.cluster import sums_on
-
-        return joined_sums(sums_on(on, points, rows, base))
-    blocks = blocks_of(points.source, rows)
-    return joined_sums([points.piece_sums(block, ball, base) for block in blocks])
-
-
-def joined_sums(found: Sequence[Sums]) -> Sums:
-    """The sums of consecutive rows."""
-    sums, counts = zip(*found, strict=True)
-    return np.concatenate(sums), added_up(counts)
+        released: Release = with_coverage(call.statistic.result(releases, 0), of_ball, uncounted)
+        return released
 
 
 def blocks_of(source: Source, rows: int) -> Iterator[Any]:

@@ -16,7 +16,7 @@ from curvedp._guard import quiet
 from curvedp._validation import FloatArray, as_count
 from curvedp.batch.chunk import rows_of_chunk
 from curvedp.batch.columns import RecordColumns
-from curvedp.batch.files import location_of
+from curvedp.batch.files import Location
 from curvedp.batch.large import blocks_of
 from curvedp.batch.parquet import Source
 from curvedp.checked_domain import WholeSpace
@@ -112,7 +112,7 @@ def is_searched(statistic: Any, domain: Any) -> bool:
 @quiet
 def release_located_of_file(
     statistic: Statistic[Any],
-    source: Any,
+    location: Location,
     points: Sequence[str],
     domain: Ball,
     guarantee: Guarantee,
@@ -130,7 +130,7 @@ def release_located_of_file(
     and once for each sum. A search that is cut off has spent what it was to cost.
     """
     space, is_public = domain.manifold, not adds_or_removes(guarantee)
-    file = Source(location_of(source), points)
+    file = Source(location, points)
     if is_public and not file.rows:
         raise BatchError(f"{file.name} holds no record")
     columns = RecordColumns(

@@ -11,10 +11,9 @@ import secrets
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from curvedp.batch.build import check_build, own_build
-from curvedp.batch.files import check_outside, location_of
+from curvedp.batch.files import Location
 from curvedp.batch.folder import folder_of, new_folder, sweep
 from curvedp.batch.job import Job
 from curvedp.batch.output import Output, output_of, read_manifest
@@ -36,7 +35,7 @@ _SAME = {
 
 
 def open_job(
-    source: Any,
+    location: Location,
     out: str | os.PathLike[str],
     parameters: BatchParameters,
     *,
@@ -57,8 +56,7 @@ def open_job(
     folder = folder_of(target)
     sweep(folder)
     place = output_of(target, folder, "")
-    check_outside(target.as_posix(), location_of(source))
-    read = Source(location_of(source), [*parameters.by, *parameters.columns.names])
+    read = Source(location, [*parameters.by, *parameters.columns.names])
     own = None if secret is None else NoiseSecret.load(secret)
     identity = secrets.token_hex(16)
     asked = Job(

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import hashlib
 import json
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -22,10 +21,11 @@ from curvedp.batch.files import (
     File,
     Location,
     check_spelling,
+    damage,
+    each_of,
     find_files,
-    location_of,
+    fingerprint_of_files,
     name_of,
-    pieces_of,
 )
 from curvedp.batch.listing import filesystem_of
 from curvedp.errors import BatchError
@@ -36,12 +36,8 @@ __all__ = ["Source", "all_rows"]
 _BUFFER = 1 << 20
 #: Records that are decoded at a time, at most.
 _MOST_ROWS = 1 << 17
-#: Files elsewhere that are asked at a time.
-_AT_ONCE = 16
 
 _BACK = "bring back what it was, with its times, and resume"
-
-_T = TypeVar("_T")
 
 
 class Source:
@@ -59,19 +55,19 @@ class Source:
     def __init__(self, location: Location, columns: Sequence[str]) -> None:
         self.location = location
         self._files = find_files(location)
-        found = self._each(Footer.of)
+        found = each_of(self._files, Footer.of)
         self.stamps = [own.stamp for own in found]
         self._digests = [own.digest for own in found]
         self._encoded = sum((own.encoded for own in found), Counter[str]())
         self.schema = _with_keys(found[0].schema, self._files[0].keys)
         select(self.schema, columns)
-        for name in set(columns).difference(found[0].schema.names):
-            check_spelling(self._files, name)
         checked = None
         for file, own in zip(self._files, found, strict=True):
             if file.keys or checked is None or not own.schema.equals(checked):
                 self._check(file, own.schema, columns)
                 checked = own.schema
+        for name in set(columns).difference(found[0].schema.names):
+            check_spelling(self._files, name)
         sizes = [own.rows for own in found]
         self._arrange(sizes, columns)
 
@@ -157,21 +153,6 @@ class Source:
         self._digests = table.column("footer").to_pylist()
         self._arrange(table.column("rows").to_pylist(), told["columns"])
 
-    def _each(self, work: Callable[[File], _T], files: Sequence[File] | None = None) -> list[_T]:
-        """Results of some work on files; of those elsewhere several at a time."""
-
-        def one(file: File) -> _T:
-            try:
-                return work(file)
-            except (pa.ArrowException, OSError):
-                raise _damage(file.name) from None
-
-        files = self._files if files is None else files
-        if all(file.is_here for file in files):
-            return [one(file) for file in files]
-        with ThreadPoolExecutor(_AT_ONCE) as threads:
-            return list(threads.map(one, files))
-
     def _check(self, file: File, schema: Any, columns: Sequence[str]) -> None:
         """Refuses a file without a column, or with one that the first file has of another type."""
         for name in columns:
@@ -191,7 +172,7 @@ class Source:
         try:
             yield
         except (pa.ArrowException, OSError):
-            raise _damage(self.name if file is None else file.name) from None
+            raise damage(self.name if file is None else file.name) from None
 
     @contextlib.contextmanager
     def _opened(self, file: File) -> Iterator[Any]:
@@ -225,32 +206,8 @@ class Source:
         return [*found, self.rows]
 
     def fingerprint(self) -> dict[str, Any]:
-        """Sizes, times, versions and digests of the footers and of pieces of the files.
-
-        By these changed files are noticed. Pieces are read where times can be set or are unknown
-        (`File.may_keep`): 4 MB in all, at least one of each file. Of several files it is a digest.
-        """
-        counts = pieces_of([int(stamp[1] or 0) for stamp in self.stamps])
-        of_file = dict(zip((file.path for file in self._files), counts, strict=True))
-        doubtful = [
-            file
-            for file, stamp in zip(self._files, self.stamps, strict=True)
-            if file.may_keep(stamp)
-        ]
-        digests = self._each(lambda file: file.pieces(of_file[file.path]), doubtful)
-        pieces = dict(zip((file.path for file in doubtful), digests, strict=True))
-        found = [
-            {"bytes": size, "modified_ns": time, "footer": footer, "pieces": pieces.get(str(path))}
-            | ({} if file.is_here else {"version": version})
-            for file, (path, size, time, version), footer in zip(
-                self._files, self.stamps, self._digests, strict=True
-            )
-        ]
-        if len(found) == 1:
-            return found[0]
-        told = [[file.path, own] for file, own in zip(self._files, found, strict=True)]
-        digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
-        return {"files": len(found), "bytes": sum(own["bytes"] for own in found), "digest": digest}
+        """By what changed files are noticed: see `fingerprint_of_files`."""
+        return fingerprint_of_files(self._files, self.stamps, self._digests)
 
     def check_unchanged(
         self, start: int = 0, stop: int | None = None, *, of: str = "batch", end: str = _BACK
@@ -270,7 +227,7 @@ class Source:
             read = range(self._groups[first][0], self._groups[last][0] + 1)
         here = self._files if stop is not None else find_files(self.location)
         same = [own.path for own in here] == [own.path for own in self._files]
-        found = self._each(File.stamp, [self._files[number] for number in read]) if same else []
+        found = each_of([self._files[number] for number in read], File.stamp) if same else []
         if found != [self.stamps[number] for number in read]:
             raise BatchError(
                 f"{self.name} has changed since the {of} began, and what was read of it now is "
@@ -372,10 +329,6 @@ class Source:
                 yield pa.Table.from_batches([batch])
 
 
-def _damage(name: str) -> BatchError:
-    return BatchError(f"{name}: not a readable Parquet file, or damaged")
-
-
 def _with_keys(schema: Any, keys: dict[str, Any]) -> Any:
     """The columns of a file, and after them those that its folders name."""
     for name, value in keys.items():
@@ -406,7 +359,7 @@ def _is_wider(wanted: Any, found: Any) -> bool:
     return bool(signed(wanted) and signed(found) and wanted.bit_width >= found.bit_width)
 
 
-def all_rows(source: Any, columns: Sequence[str]) -> Any:
+def all_rows(location: Location, columns: Sequence[str]) -> Any:
     """All rows of files, some columns only, as a table."""
-    file = Source(location_of(source), columns)
+    file = Source(location, columns)
     return file.read(0, file.rows)

@@ -24,12 +24,11 @@ from curvedp._arrow import pa, pc
 from curvedp.batch.columns import (
     RecordColumns,
     Table,
-    as_table,
     key_columns,
     key_schema,
     select,
 )
-from curvedp.batch.files import check_outside, is_files, location_of
+from curvedp.batch.files import Location, check_outside, is_location
 from curvedp.batch.folder import folder_of, new_folder, remove_folder
 from curvedp.batch.located import is_searched, release_located_of_file
 from curvedp.batch.output import Output, output_of
@@ -60,7 +59,7 @@ __all__ = ["release_protected"]
 
 def release_protected(
     statistic: Statistic[Any],
-    source: Any,
+    data: Location | Table,
     *,
     points: str | Sequence[str],
     ball: Ball,
@@ -80,7 +79,8 @@ def release_protected(
     Parameters
     ----------
     statistic : Statistic
-    source, points, by, units, groups_per_unit, out, chunk_rows
+    data : the place of files, or a pyarrow.Table
+    points, by, units, groups_per_unit, out, chunk_rows
         As in `curvedp.batch.release`.
     reading : Reading
     ball : Ball
@@ -93,7 +93,7 @@ def release_protected(
     **options
         Further keywords of `release_of_rows`.
     """
-    in_chunks = is_files(source) and is_searched(statistic, ball) and by is units is None
+    in_chunks = is_location(data) and is_searched(statistic, ball) and by is units is None
     for name, given in (refused | {"chunk_rows": None if in_chunks else chunk_rows}).items():
         if given is not None and given is not False:
             raise ValueError(
@@ -110,19 +110,19 @@ def release_protected(
         check_no_guess(options.pop("n_guess"))
         guarantee, progress = options.pop("guarantee"), reporter(options.pop("progress"))
         return release_located_of_file(
-            *(statistic, source, columns, ball, guarantee),
+            *(statistic, data, columns, ball, guarantee),
             reading=reading,
             chunk_rows=chunk_rows,
             progress=progress,
             **options,
         )
     names = [name for name in (*groups, *columns, own, units) if name is not None]
-    table = all_rows(source, names) if is_files(source) else as_table(source)
+    table = all_rows(data, names) if is_location(data) else data
     rows = Rows(statistic, columns, own, units, ball, reading)
     if by is None:
         return rows.release(table, **options)
     with contextlib.ExitStack() as stack:
-        place = None if out is None else stack.enter_context(_new_result(out, source))
+        place = None if out is None else stack.enter_context(_new_result(out, data))
         more = {"groups_per_unit": groups_per_unit, **options}
         result, described = _release_groups(rows, table, groups, keys, more)
         if place is None:
@@ -162,13 +162,13 @@ def _release_groups(
 
 
 @contextlib.contextmanager
-def _new_result(out: str | os.PathLike[str], source: Any) -> Iterator[Output]:
+def _new_result(out: str | os.PathLike[str], data: Location | Table) -> Iterator[Output]:
     """A place for a result, made before anything is spent and swept afterwards."""
     target = Path(out).resolve()
     folder = folder_of(target)
     place = output_of(target, folder, secrets.token_hex(16))
-    if is_files(source):
-        check_outside(target.as_posix(), location_of(source))
+    if is_location(data):
+        check_outside(target.as_posix(), data)
     place.check_free()
     with new_folder(folder):
         pass
@@ -233,9 +233,7 @@ class Rows:
             is_public=False,
             reading=self.reading,
         )
-        rows = columns.read(table)
-        records = columns.points_of(rows).reshape(len(rows), *ball.manifold.point_shape)
-        beside = columns.beside_of(rows)
+        records, beside, _ = columns.records(table)
         guarantee = options.pop("guarantee")
         if isinstance(ball, WholeSpace):
             check_no_guess(n_guess)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from curvedp._guard import quiet
-from curvedp.batch.columns import RecordColumns, as_table
-from curvedp.batch.files import is_files, location_of
+from curvedp.batch.columns import RecordColumns, Table, as_table
+from curvedp.batch.files import Location, is_files, is_location, location_of, name_of
 from curvedp.batch.large import PointsOfFile, release_mean_of_file
 from curvedp.batch.located import is_searched, release_located_of_file
 from curvedp.batch.parameters import (
@@ -197,12 +198,12 @@ def release(
     >>> releases.table.column("n").to_pylist(), releases.table.column_names[2:5]
     ([200, 200, 200], ['value', 'within', 'unclipped'])
     """
-    is_file = is_files(source)
+    data: Location | Table = location_of(source) if is_files(source) else as_table(source)
     reading = Reading(order, scalar_first, angle_units)
     if adds_or_removes(guarantee):
         return release_protected(
             check_statistic(statistic),
-            source,
+            data,
             points=points,
             ball=as_domain(ball),
             guarantee=guarantee,
@@ -230,11 +231,10 @@ def release(
     if keys is not None or n_guess is not None:
         raise ValueError('keys and n_guess are for guarantees with neighbours="add-remove"')
     placed = out is not None or stage is not None
-    if not is_file and (on is not None or placed or resume):
+    if not is_location(data) and (on is not None or placed or resume):
         raise TypeError("out, on and resume are for files: a table in memory is released at once")
     if by is None and (placed or resume or skip_small or groups_per_unit != 1):
         raise TypeError("out, resume, skip_small and groups_per_unit are for groups: give by")
-    source = location_of(source) if is_file else source
     on = _checked(on)
     common: dict[str, Any] = {
         "points": points,
@@ -249,7 +249,7 @@ def release(
     if by is None:
         return _release_all_records(
             statistic,
-            source,
+            data,
             on,
             **common,
             ledger=ledger,
@@ -264,56 +264,54 @@ def release(
         public_keys=public_keys,
         groups_per_unit=groups_per_unit,
         skip_small=skip_small,
-        for_files=is_file,
+        for_files=is_location(data),
         coverage=coverage,
         **common,
     )
-    if not is_file:
-        found = release_table(source, parameters, ledger, _loaded(secret), reporter(progress))
-        warn_of_coverage(found.coverage)
-        return found
-    if out is None:
-        raise TypeError("a file needs out, the Parquet file to write")
-    if isinstance(secret, NoiseSecret):
-        raise TypeError("the secret of a file is given by its path, where workers find it too")
-    described = run(
-        source,
-        out,
-        stage,
-        parameters,
-        _workers(on),
-        ledger=ledger,
-        secret=secret,
-        chunk_rows=chunk_rows,
-        resume=resume,
-        progress=reporter(progress),
-    )
-    found = BatchReleases(described, path=place_of(out, stage)[0])
+    if not is_location(data):
+        found = release_table(data, parameters, ledger, _loaded(secret), reporter(progress))
+    else:
+        if out is None:
+            raise TypeError("a file needs out, the Parquet file to write")
+        if isinstance(secret, NoiseSecret):
+            raise TypeError("the secret of a file is given by its path, where workers find it too")
+        described = run(
+            data,
+            out,
+            stage,
+            parameters,
+            _workers(on),
+            ledger=ledger,
+            secret=secret,
+            chunk_rows=chunk_rows,
+            resume=resume,
+            progress=reporter(progress),
+        )
+        found = BatchReleases(described, path=place_of(out, stage)[0])
     warn_of_coverage(found.coverage)
     return found
 
 
 def _checked(on: Any) -> Any:
     """The client of a cluster, if it is one; None for this process."""
-    if on is None:
-        return None
-    from curvedp.batch.cluster import check_client
-
-    return check_client(on)
+    return None if on is None else _cluster().check_client(on)
 
 
 def _workers(on: Any) -> Workers:
     """Those who do a job's work: threads of this process, or a cluster."""
-    if on is None:
-        return Threads()
-    from curvedp.batch.cluster import Cluster
+    return Threads() if on is None else _cluster().Cluster(on)
 
-    return Cluster(on)
+
+def _cluster() -> Any:
+    """The module of clusters, which few need."""
+    from curvedp.batch import cluster
+
+    return cluster
 
 
 def _release_all_records(
     statistic: Statistic[Any],
-    source: Any,
+    data: Location | Table,
     on: Any,
     *,
     points: str | Sequence[str],
@@ -337,15 +335,15 @@ def _release_all_records(
     names, reading = columns_of(points, space, reading)
     check_units(units, records_per_unit)
     columns = RecordColumns(names, space, beside, units, statistic, reading=reading)
-    is_file = is_files(source)
     in_one_ball = not isinstance(ball, (ProductBall, WholeSpace))
-    if is_file and type(statistic) is Mean and units is None and in_one_ball:
+    if is_location(data) and type(statistic) is Mean and units is None and in_one_ball:
         if secret is not None:
             raise TypeError(
                 "the mean of all records of a file has fresh noise, which no secret gives again"
             )
+        file = PointsOfFile.of(data, names, ball, reading)
         return release_mean_of_file(
-            PointsOfFile.of(source, names, ball, reading),
+            file,
             Call(
                 statistic=statistic,
                 balls=(ball,),
@@ -353,7 +351,7 @@ def _release_all_records(
                 records_per_unit=records_per_unit,
             ),
             ledger=ledger,
-            on=on,
+            sums_of=file.sums if on is None else partial(_cluster().sums_on, on, file),
             chunk_rows=chunk_rows,
             progress=reporter(progress),
             coverage=coverage,
@@ -363,9 +361,9 @@ def _release_all_records(
             "on a cluster all records have a mean, if units have no names, and groups every "
             "statistic"
         )
-    if is_file and is_searched(statistic, ball) and units is None and secret is None:
+    if is_location(data) and is_searched(statistic, ball) and units is None and secret is None:
         return release_located_of_file(
-            *(statistic, source, names, ball, guarantee),
+            *(statistic, data, names, ball, guarantee),
             reading=reading,
             records_per_unit=records_per_unit,
             ledger=ledger,
@@ -373,21 +371,21 @@ def _release_all_records(
             progress=reporter(progress),
             coverage=coverage,
         )
-    table = all_rows(source, columns.names) if is_file else as_table(source)
-    if is_file and not len(table):
-        raise BatchError(f"{source} holds no record")
-    rows = columns.read(table)
+    table = all_rows(data, columns.names) if is_location(data) else data
+    if is_location(data) and not len(table):
+        raise BatchError(f"{name_of(data)} holds no record")
+    records, numbers, hashes = columns.records(table)
     return release_read(
         statistic,
-        columns.points_of(rows).reshape(len(rows), *space.point_shape),
+        records,
         ball,
         guarantee,
         records_per_unit=records_per_unit,
         ledger=ledger,
         secret=_loaded(secret),
         progress=progress,
-        beside=columns.beside_of(rows),
-        units=columns.units_of(rows),
+        beside=numbers,
+        units=hashes,
         coverage=coverage,
     )
 

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from curvedp import _core
 from curvedp.batch.chunk import rows_of_chunk
-from curvedp.batch.files import check_outside, location_of
+from curvedp.batch.files import Location, check_outside
 from curvedp.batch.folder import folder_of
 from curvedp.batch.job import Job
 from curvedp.batch.log import Pace, tell
@@ -42,7 +42,7 @@ _LOOK = 0.1
 
 
 def run(
-    source: Any,
+    location: Location,
     out: str | os.PathLike[str],
     stage: str | os.PathLike[str] | None,
     parameters: BatchParameters,
@@ -60,11 +60,12 @@ def run(
     if not target.parent.is_dir():
         raise BatchError(f"{target.parent}: no such folder")
     with locked(target):
+        check_outside(target.as_posix(), location)
         if upload is not None:
-            check_outside(upload.uri, location_of(source))
+            check_outside(upload.uri, location)
             upload.check_vacant()
         job = open_job(
-            source,
+            location,
             target,
             parameters,
             chunk_rows=rows,

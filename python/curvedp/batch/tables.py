@@ -6,7 +6,7 @@ import itertools
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from curvedp._arrow import pa, pc, pq
+from curvedp._arrow import pa, pq
 from curvedp._html import MOST_ROWS, card
 from curvedp._validation import FloatArray
 from curvedp.ball_templates import stored_unit
 from curvedp.batch.chunk import Chunk, rows_of_chunk
-from curvedp.batch.columns import RecordColumns, as_table, in_order, key_columns, runs, select
+from curvedp.batch.columns import RecordColumns, Table, grouped, key_columns, select
 from curvedp.batch.counts import added_up, count_of, counts_of_groups
 from curvedp.batch.folder import folder_of
 from curvedp.batch.output import output_of, read_manifest
@@ -214,7 +214,7 @@ def _first_of(path: Path) -> Any:
 
 
 def release_table(
-    data: Any,
+    table: Table,
     parameters: BatchParameters,
     ledger: Ledger | None,
     secret: NoiseSecret | None,
@@ -222,18 +222,14 @@ def release_table(
 ) -> BatchReleases:
     """The releases of the groups of a table in memory."""
     call = parameters.call
-    table = as_table(data)
     keys = key_columns(table, parameters.by)
     if not len(keys):
         raise BatchError("the table holds no record")
-    firsts, n = runs(keys)
-    columns, ordered = parameters.columns, in_order(firsts)
+    columns, (firsts, n, order) = parameters.columns, grouped(keys)
     whole, cuts, sizes = None, _cuts(table, parameters, n), n
-    if len(cuts) == 2 or not ordered:
+    if len(cuts) == 2 or order is not None:
         rows = columns.read(table)
-        if not ordered:
-            keys, rows = _ordered(keys, rows)
-            firsts, n = runs(keys)
+        rows = rows if order is None else rows[order]
         whole, cuts = Chunk.of(firsts, n, rows, columns), [0, len(n)]
         sizes = whole.sizes(call.statistic)
         if whole.units is not None:
@@ -247,7 +243,8 @@ def release_table(
         by_unit = whole.units is not None
         call.ask_for_memory(rows.nbytes, int(n.max()), by_unit=by_unit, groups=len(n))
     if secret is not None:
-        secret._bind(_fingerprint(table, columns))
+        blocks = _blocks(table, columns)
+        secret._bind(fingerprint_of(blocks))
     provenance = call.pay(ledger, len(n))
     with charged(ledger):
         ends = np.concatenate(([0], np.cumsum(n)))
@@ -282,12 +279,10 @@ def release_table(
         return BatchReleases(described, _table=found)
 
 
-def _fingerprint(table: Any, columns: RecordColumns) -> str:
-    """Fingerprint of the records of a table, in the order of its rows."""
+def _blocks(table: Table, columns: RecordColumns) -> Iterator[FloatArray]:
+    """The records of a table in the order of its rows, a block at a time."""
     step = rows_of_chunk(None, columns.width)
-    return fingerprint_of(
-        columns.read(table.slice(start, step)) for start in range(0, len(table), step)
-    )
+    return (columns.read(table.slice(start, step)) for start in range(0, len(table), step))
 
 
 def _of_some(designs: Sequence[Any], choice: NDArray[np.int32]) -> Designs:
@@ -320,9 +315,3 @@ def _cuts(table: Any, parameters: BatchParameters, n: Offsets) -> list[int]:
         begun = ends[cuts[-1]] - n[cuts[-1]]
         cuts.append(min(int(np.searchsorted(ends, begun + chunk_rows)) + 1, len(n)))
     return cuts
-
-
-def _ordered(keys: Any, rows: FloatArray) -> tuple[Any, FloatArray]:
-    """Rows of equal keys side by side, in the order in which they came."""
-    order = pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in keys.column_names])
-    return keys.take(order).combine_chunks(), rows[order.to_numpy()]

@@ -245,7 +245,7 @@ def batch(
                 source,
                 **common,
                 **written,
-                keys=None if keys is None else all_rows(keys, common["by"]),
+                keys=None if keys is None else all_rows(location_of(keys), common["by"]),
                 n_guess=n_guess,
                 out=out,
                 ledger=book,
@@ -272,7 +272,7 @@ def batch(
         _workers_of(workers, scheduler) as done_by,
     ):
         described = run(
-            source,
+            location_of(source),
             out,
             stage,
             parameters,
