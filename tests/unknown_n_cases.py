@@ -106,7 +106,10 @@ SERVED |= SERVED_BESIDE
 #: Those whose report has whole sentences that follow from noisy numbers.
 DOUBTING = ("interval", "regression", "clipped regression", "logistic")
 #: Words that follow from noisy numbers.
-FROM_NOISE = r"noisy sizes: [-\d, ]+|<p>CUT: .*?</p>|CUT: .*?(?=assumptions)|assumed within.*?of"
+FROM_NOISE = (
+    r"noisy sizes: [-\d, ]+|<p>CUT: .*?</p>|CUT: .*?(?=(?:further )?assumptions)"
+    r"|assumed within.*?of"
+)
 served = pytest.mark.parametrize("name", SERVED)
 
 

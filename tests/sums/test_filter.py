@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from curvedp.sums.filter import Filter
@@ -18,6 +18,7 @@ def _square(numbers: list[float]) -> Fraction:
 
 
 @given(st.floats(1e-3, 1e3), shares)
+@example(821.9780498195593, [0.38])
 def test_squares_of_shares_add_up_to_no_more_than_the_whole(mu: float, wished: list[float]) -> None:
     budget = Filter(mu)
     taken = [budget.take(own * mu) for own in wished]

@@ -246,11 +246,14 @@ def test_the_number_of_records_is_protected_and_counted() -> None:
 
 
 def test_half_of_the_noise_is_for_the_relation() -> None:
+    """Medians of 15: one search in 65 ends a third above the usual noise, or higher still, where
+    the counts leave the clip level too large; a median does in 6435 / 65^8 = 2e-11."""
     records, _ = _records("euclidean:3", 4000)
     add, replace = (
-        cdp.frechet_mean(records, cdp.Euclidean(3), own) for own in (ADD_REMOVE, cdp.GDP(1.0))
+        np.median([cdp.frechet_mean(records, cdp.Euclidean(3), own).noise for _ in range(15)])
+        for own in (ADD_REMOVE, cdp.GDP(1.0))
     )
-    assert 0.3 < add.noise / replace.noise < 0.8
+    assert 0.3 < add / replace < 0.8
 
 
 @pytest.mark.parametrize("spec", ["sphere:2", "spd:3", "hyperboloid:3", "euclidean:3", "so:4"])

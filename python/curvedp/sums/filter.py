@@ -67,6 +67,8 @@ def root(square: Fraction, *, down: bool) -> float:
     root = math.sqrt(round_down(square) if down else round_up(square))
     while down and Fraction(root) ** 2 > square:
         root = math.nextafter(root, 0.0)
+    if down and Fraction(above := math.nextafter(root, math.inf)) ** 2 <= square:
+        root = above  # the rounded square has lost a bit of it
     while not down and Fraction(root) ** 2 < square:
         root = math.nextafter(root, math.inf)
     return root
