@@ -25,7 +25,6 @@ from curvedp.batch.columns import (
     RecordColumns,
     Table,
     key_columns,
-    key_schema,
     select,
 )
 from curvedp.batch.files import Location, check_outside, is_location
@@ -118,8 +117,9 @@ def _release_groups(
     rows: Rows, table: Table, by: tuple[str, ...], keys: Any, options: dict[str, Any]
 ) -> tuple[Table, dict[str, Any]]:
     """The releases of groups as a table, and the manifest."""
-    public = None if keys is None else public_keys(keys, key_schema(table.schema, by))
-    names, group = numbered_keys(key_columns(table, by), public)
+    of_records = key_columns(table, by)
+    public = None if keys is None else public_keys(keys, of_records.schema)
+    names, group = numbered_keys(of_records, public)
     if public is None:  # a record without a key is in no group
         kept = np.flatnonzero(group >= 0)
         table, group = table.take(pa.array(kept)), group[kept]
