@@ -67,7 +67,7 @@ def test_both_follow_from_what_is_released() -> None:
     for release in own:
         share = 1.0 - release.within + 2.0 * release.within_error
         assert release.most_beyond == pytest.approx(share)
-        assert release.reach == REACH * release.clip_level
+        assert release.reach == min(REACH * release.clip_level, 64.0)
         for reach in (release.clip_level, 2.0, release.reach, 1e3):
             far = max(reach + release.last_step - release.clip_level, 0.0)
             excess = share * far + release.overtaken * min(release.moved, far)
