@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
+from curvedp._hints import refuse_keywords
 from curvedp._labels import refuse_missing
 from curvedp._validation import FloatArray
 from curvedp.checked_domain import check_any_ball, check_ball
@@ -129,6 +131,13 @@ class Estimator(BaseEstimator, Disclosed):  # type: ignore[misc]
     seed: int | None = None
     coverage: CoverageOption = None
     n_guess: int | None = None
+
+    def __new__(cls, *_: Any, **given: Any) -> Self:
+        own = inspect.signature(cls.__init__).parameters
+        if all(parameter.kind is not parameter.VAR_KEYWORD for parameter in own.values()):
+            refuse_keywords(cls.__name__, given, list(own)[1:])
+        made: Self = super().__new__(cls)
+        return made
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters of the constructor; parameters as in `sklearn.base.BaseEstimator`."""
