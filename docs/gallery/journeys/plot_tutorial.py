@@ -100,9 +100,9 @@ print("spent", ledger.spent, "remaining", ledger.remaining)
 
 # %%
 # A mean on a ball is that of the records *as moved to the ball*, which lies some way from the mean
-# of the records as they are. The picture shows a mean with the ball's centre and the error to expect. A
-# notebook shows ``adaptive.plot()`` itself; a script gives it axes of pyplot, or saves its
-# ``figure_``.
+# of the records as they are. The picture shows a mean with the ball's centre and the error to
+# expect. A notebook shows ``adaptive.plot()`` itself; a script gives it axes of pyplot, or saves
+# its ``figure_``.
 
 axes = plt.figure(figsize=(6.2, 4.6), layout="constrained").add_subplot(projection="3d")
 adaptive.plot(ax=axes)
