@@ -815,6 +815,20 @@ def rows() -> Iterator[str]:
         yield ""
 
 
+#: Who, pages that answered beside README and the guide, minutes to read all of these at 200 words a
+#: minute, calls, those refused, those of them without the way on, processor seconds of all calls.
+PATHS = """
+| an astronomer: orbits, earthquakes | [directions](../directions.md) | 13 | 25 | 6 | 1 | 1.5 |
+| a neuroscientist: connectomes, tensors | [coming from](../coming-from.md), \
+[the ball](../choosing-the-ball.md), [tests](../tests.md) | 25 | 26 | 8 | 2 | 2.5 |
+| an engineer: gestures, EEG | [learning](../learning.md) | 18 | 25 | 3 | 0 | 8.7 |
+| a biologist: skulls, leaves, brains | [regression](../geodesic-regression.md), \
+[descriptors](../descriptors.md) | 28 | 30 | 13 | 1 | 1.6 |
+| a search engineer: embeddings, a taxonomy | [PrivateMail](../privatemail.md), \
+[learning](../learning.md) | 27 | 30 | 5 | 1 | 8.0 |
+"""
+
+
 def page() -> str:
     """The page, with the verdicts that are expected: `run_all` tells whether they are found."""
     return "\n".join(
@@ -828,6 +842,15 @@ def page() -> str:
             "names what works. The last table",
             "has what people met who had read README and wrote what they would have guessed.\n",
             *rows(),
+            "Their paths, begun anew on 27 November 2026 with public data: pages that answered, "
+            "minutes to read them with README and the",
+            "guide at 200 words a minute, calls in the order in which they came to mind, and "
+            "processor seconds of all of these. Refused without",
+            "the way on: no `plot` of a mean direction; fractional anisotropy elsewhere than where "
+            "[it stands](../coming-from.md); `to_landmarks`;",
+            "neighbours of released queries.\n",
+            "| who | pages | minutes | calls | refused | without the way on | seconds |",
+            "|---|---|---|---|---|---|---|" + PATHS,
         ]
     )
 

@@ -92,12 +92,8 @@ def hinting(function: F) -> F:
     def told(*args: Any, **keywords: Any) -> Any:
         names, plain = own()
         refuse_keywords(function.__name__, keywords, names)
-        if plain is not None and len(args) > len(plain):
-            about = (function.__doc__ or "").partition("\n")[0]
-            raise TypeError(
-                f"{function.__name__}() takes {', '.join(plain)} without their names, and nothing "
-                f"else: {about}"
-            )
+        if plain is not None:
+            refuse_places(function.__name__, len(args), plain, function.__doc__)
         return function(*args, **keywords)
 
     return cast(F, told)
@@ -109,6 +105,15 @@ def refuse_keywords(caller: str, keywords: Iterable[str], own: Collection[str]) 
         if name not in own:
             hint = _HINTS.get(name, f"it has {', '.join(own)}")
             raise TypeError(f"{caller}() has no keyword {name!r}: {hint}")
+
+
+def refuse_places(caller: str, number: int, plain: list[str], text: str | None) -> None:
+    """Raises TypeError for more arguments without names than there are places, with the summary."""
+    if number > len(plain):
+        about = (text or "").partition("\n")[0]
+        raise TypeError(
+            f"{caller}() takes {', '.join(plain)} without their names, and nothing else: {about}"
+        )
 
 
 def no_such_name(name: str, modules: tuple[str, ...]) -> AttributeError:

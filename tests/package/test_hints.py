@@ -214,6 +214,8 @@ def test_keywords_of_estimators_are_answered_as_those_of_functions():
             kind(metric="riemann")
         with pytest.raises(TypeError, match=r"^fit\(\) has no keyword 'sample_weight': .*units="):
             kind.fit(kind.__new__(kind), None, None, sample_weight=1.0)
+    with pytest.raises(TypeError, match=r"^PrivateKMeans\(\) takes n_clusters without .*centres"):
+        learning.PrivateKMeans(ball, cdp.GDP(1.0), 3)
     model = learning.PrivateMDM(ball, cdp.GDP(1.0), classes_per_unit=2)
     assert model.get_params()["classes_per_unit"] == 2
 
@@ -223,3 +225,15 @@ def test_keywords_of_estimators_are_answered_as_those_of_functions():
             super().__init__(**given)
 
     assert Wide(ball=ball, guarantee=cdp.GDP(1.0), extra=3).extra == 3
+
+
+def test_a_ball_that_a_mean_has_not_released_is_told_from_other_mistakes():
+    rng, records = np.random.default_rng(0), np.zeros((900, 3))
+    wide = rng.normal([0.0, 0.0, 1.2], 1.0, (900, 3))
+    ball = cdp.frechet_mean(wide, "sphere:2", cdp.GDP(3.0), seed=1).ball
+    assert ball is None
+    for release in (cdp.frechet_mean, cdp.frechet_variance, cdp.confidence_region):
+        with pytest.raises(TypeError, match=r"got None: a mean without a ball has none where"):
+            release(records, ball, cdp.GDP(1.0))
+        with pytest.raises(TypeError, match=r"got float$"):
+            release(records, 1.0, cdp.GDP(1.0))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from curvedp._hints import refuse_keywords
+from curvedp._hints import refuse_keywords, refuse_places
 from curvedp._labels import refuse_missing
 from curvedp._validation import FloatArray
 from curvedp.checked_domain import check_any_ball, check_ball
@@ -132,10 +132,12 @@ class Estimator(BaseEstimator, Disclosed):  # type: ignore[misc]
     coverage: CoverageOption = None
     n_guess: int | None = None
 
-    def __new__(cls, *_: Any, **given: Any) -> Self:
-        own = inspect.signature(cls.__init__).parameters
-        if all(parameter.kind is not parameter.VAR_KEYWORD for parameter in own.values()):
-            refuse_keywords(cls.__name__, given, list(own)[1:])
+    def __new__(cls, *args: Any, **given: Any) -> Self:
+        _, *own = inspect.signature(cls.__init__).parameters.values()
+        if all(one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL) for one in own):
+            refuse_keywords(cls.__name__, given, [one.name for one in own])
+            plain = [one.name for one in own if one.kind is one.POSITIONAL_OR_KEYWORD]
+            refuse_places(cls.__name__, len(args), plain, cls.__doc__)
         made: Self = super().__new__(cls)
         return made
 
