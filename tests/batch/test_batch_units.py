@@ -228,3 +228,18 @@ def test_all_records_of_a_file_by_person(tmp_path, secret):
         )
         assert found.to_json() == expected.to_json()
         assert "units-by-name" in found.assumptions
+
+
+@pytest.mark.parametrize("by", [None, "site"])
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_a_column_has_one_use(by, neighbours):
+    table = cases.table(20)
+    guarantee = cdp.GDP(1.0, neighbours=neighbours)
+    asked = {"points": "direction", "ball": cases.ball(), "guarantee": guarantee, "by": by}
+    asked["public_keys"] = by is not None and neighbours == "replace"
+    if by is not None and neighbours == "add-remove":
+        asked["keys"] = ["site0000"]
+    for changes in ({"units": "direction"}, {"units": "age", "labels": "age"}):
+        statistic = cdp.TwoSampleTest() if "labels" in changes else cdp.Mean()
+        with pytest.raises(BatchError, match="column of their own"):
+            cdp.batch.release(statistic, table, **asked, **changes)

@@ -75,7 +75,7 @@ def commands(page):
 
 @pytest.mark.parametrize(
     ("page", "count"),
-    [("README.md", 4), ("docs/command-line.md", 16)],
+    [("README.md", 4), ("docs/command-line.md", 14)],
     ids=["README", "command-line"],
 )
 def test_commands_run_as_shown(page, count, tmp_path, monkeypatch):

@@ -143,7 +143,7 @@ def test_chunks_of_one_job_are_released_by_threads_of_one_process(tmp_path, toge
 
     def opened(name):
         job = open_job(
-            source,
+            str(source),
             tmp_path / name,
             parameters,
             chunk_rows=100,

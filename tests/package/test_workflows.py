@@ -104,3 +104,16 @@ def test_a_wheel_is_built_for_every_system():
     [wheels] = [whole for name, whole in workflows().items() if name == "wheels.yml"]
     assert set(wheels["jobs"]["wheels"]["strategy"]["matrix"]["os"]) == set(RUNNERS.values())
     assert "wheels" in wheels["jobs"]["publish"]["needs"]
+
+
+def test_tests_build_a_wheel_once_for_each_system():
+    """And one without the interpreter lock; other jobs take what the job `linux` built."""
+    jobs = workflows()["ci.yml"]["jobs"]
+    scripts = {job: [step.get("run", "") for step in own["steps"]] for job, own in jobs.items()}
+    build = {job for job, own in scripts.items() if any("pip wheel" in run for run in own)}
+    assert build == {"linux", "tests", "no-lock"}
+    assert [own["os"] for own in jobs["tests"]["strategy"]["matrix"]["include"]] == [
+        *("macos-latest", "windows-latest")
+    ]
+    take = {job for job, own in scripts.items() if any("dist/curvedp" in run for run in own)}
+    assert {job for job, own in jobs.items() if own.get("needs") == "linux"} == take - build

@@ -48,7 +48,7 @@ def test_who_sees_the_answers_of_one_site_learns_what_is_printed_and_more_than_t
     more = [RecordSums(own.manifold, each, None)
             for each in (np.concatenate([rows, [[1.0, 0.0, 0.0]]]), rows)]  # fmt: skip
     message = (more[0].answer(request) - more[1].answer(request)).astype(float)
-    how: dict[str, Any] = {"replaces": False, "moved": 1, "shares": own.shares}
+    how: dict[str, Any] = {"replaces": False, "changed": 1, "shares": own.shares}
     scores = [
         [float(each.share_of_noisy(request, _core.Stream.from_os(), **how).astype(float) @ message)
          for _ in range(1500)]
@@ -160,7 +160,7 @@ def test_a_server_with_names_of_its_own_has_the_whole_noise_against_it() -> None
     message = (first[0].answer(request) - first[1].answer(request)).astype(float)
 
     def scores(shares: int) -> list[np.ndarray]:
-        how: dict[str, Any] = {"replaces": False, "moved": 1, "shares": shares}
+        how: dict[str, Any] = {"replaces": False, "changed": 1, "shares": shares}
         return [
             np.array([
                 sum(one.share_of_noisy(request, _core.Stream.from_os(), **how).astype(float)

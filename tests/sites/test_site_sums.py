@@ -101,7 +101,7 @@ def _noises(agreement: Agreement, request: Request, rounds: int, shares: int) ->
                 request,
                 _core.Stream.from_os(),
                 replaces=agreement.replaces,
-                moved=1,
+                changed=1,
                 shares=shares,
             )
             - before
@@ -166,7 +166,7 @@ def _totals(
         [
             sum(
                 own.share_of_noisy(
-                    request, _core.Stream.from_os(), replaces=False, moved=1, shares=shares
+                    request, _core.Stream.from_os(), replaces=False, changed=1, shares=shares
                 ).astype(float)
                 for own in sums[:-1]
             )

@@ -164,8 +164,8 @@ class _Broken(PureNoise):
         super().__init__(budget)
         self.kinds, self.factor = kinds, factor
 
-    def bound(self, kind: Any, geometry: Any, replaces: bool, moved: int = 1) -> float:
-        whole = super().bound(kind, geometry, replaces, moved)
+    def bound(self, kind: Any, geometry: Any, replaces: bool, changed: int = 1) -> float:
+        whole = super().bound(kind, geometry, replaces, changed)
         return whole * (self.factor if kind in self.kinds else 1.0)
 
 

@@ -84,7 +84,7 @@ def _steps(
         one, other = (own.answer(request).astype(np.float64) for own in pair)
         start = start_of(search.geometry.manifold) if request.kind == "start" else None
         weights = np.ones(len(one)) if start is None else start.weights
-        bound = pair[0].bound(request, search.noise, search.replaces, search.moved)
+        bound = pair[0].bound(request, search.noise, search.replaces, search.changed)
         apart = math.sqrt(float(weights @ (one - other) ** 2))
         yield request, apart / scale_of(bound, request.share)
         try:

@@ -25,12 +25,10 @@ from curvedp.batch.columns import (
     RecordColumns,
     Table,
     key_columns,
-    key_schema,
     select,
 )
 from curvedp.batch.files import Location, check_outside, is_location
 from curvedp.batch.folder import folder_of, new_folder, remove_folder
-from curvedp.batch.located import is_searched, release_located_of_file
 from curvedp.batch.output import Output, output_of
 from curvedp.batch.parameters import (
     BatchParameters,
@@ -48,13 +46,13 @@ from curvedp.domain import Ball
 from curvedp.errors import BatchError
 from curvedp.manifolds.reading import Reading
 from curvedp.statistics import Statistic
-from curvedp.statistics.call import reporter
+from curvedp.statistics.beside import check_statistic
 from curvedp.statistics.release import release_read
 from curvedp.statistics.releases import Releases
 from curvedp.statistics.tables import releases_table
 from curvedp.statistics.unknown_n import release_of_rows
 
-__all__ = ["release_protected"]
+__all__ = ["Rows", "check_no_guess", "refuse", "release_protected"]
 
 
 def release_protected(
@@ -63,64 +61,39 @@ def release_protected(
     *,
     points: str | Sequence[str],
     ball: Ball,
-    by: str | Sequence[str] | None,
+    by: str | Sequence[str],
     keys: Any,
-    beside: tuple[str | None, str | None],
+    covariate: str | None,
+    labels: str | None,
     units: str | None,
     groups_per_unit: int,
     reading: Reading,
     out: str | os.PathLike[str] | None,
-    chunk_rows: int | None,
-    refused: dict[str, Any],
     **options: Any,
-) -> Any:
-    """The release of all records of a table or file, or of groups in the order of their keys.
+) -> BatchReleases:
+    """The releases of groups of a table or file in the order of their keys.
 
     Parameters
     ----------
     statistic : Statistic
     data : the place of files, or a pyarrow.Table
-    points, by, units, groups_per_unit, out, chunk_rows
+    points, by, covariate, labels, units, groups_per_unit, out
         As in `curvedp.batch.release`.
     reading : Reading
     ball : Ball
     keys : sequence, table or None
         The public keys; None where they are secret.
-    beside : pair of str or None
-        The columns of covariates and of labels.
-    refused : dict
-        Keywords that have no meaning here, by name.
     **options
         Further keywords of `release_of_rows`.
     """
-    in_chunks = is_location(data) and is_searched(statistic, ball) and by is units is None
-    for name, given in (refused | {"chunk_rows": None if in_chunks else chunk_rows}).items():
-        if given is not None and given is not False:
-            raise ValueError(
-                f"{name} is not served under neighbours='add-remove': leave it out. Public keys "
-                "are given as keys, and all records are read at once"
-            )
-    groups = () if by is None else names_of(by, "by")
-    columns, reading = columns_of(points, as_domain(ball).manifold, reading)
-    own = check_columns(statistic, groups, columns, *beside, units, options["records_per_unit"])
+    groups, ball = names_of(by, "by"), as_domain(ball)
+    columns, reading = columns_of(points, ball.manifold, reading)
+    beside = (covariate, labels, units, options["records_per_unit"])
+    own = check_columns(check_statistic(statistic), groups, columns, *beside)
     check_of_batch(statistic)
-    if by is None and (keys is not None or groups_per_unit != 1 or out is not None):
-        raise TypeError("keys, groups_per_unit and out are for groups: give by")
-    if in_chunks:
-        check_no_guess(options.pop("n_guess"))
-        guarantee, progress = options.pop("guarantee"), reporter(options.pop("progress"))
-        return release_located_of_file(
-            *(statistic, data, columns, ball, guarantee),
-            reading=reading,
-            chunk_rows=chunk_rows,
-            progress=progress,
-            **options,
-        )
     names = [name for name in (*groups, *columns, own, units) if name is not None]
     table = all_rows(data, names) if is_location(data) else data
     rows = Rows(statistic, columns, own, units, ball, reading)
-    if by is None:
-        return rows.release(table, **options)
     with contextlib.ExitStack() as stack:
         place = None if out is None else stack.enter_context(_new_result(out, data))
         more = {"groups_per_unit": groups_per_unit, **options}
@@ -130,12 +103,23 @@ def release_protected(
         return BatchReleases(_stored(result, described, place, groups), path=place.out)
 
 
+def refuse(**given: Any) -> None:
+    """Refuses keywords that have no meaning where who is there is protected."""
+    for name, value in given.items():
+        if value is not None and value is not False:
+            raise ValueError(
+                f"{name} is not served under neighbours='add-remove': leave it out. Public keys "
+                "are given as keys, and all records are read at once"
+            )
+
+
 def _release_groups(
     rows: Rows, table: Table, by: tuple[str, ...], keys: Any, options: dict[str, Any]
 ) -> tuple[Table, dict[str, Any]]:
     """The releases of groups as a table, and the manifest."""
-    public = None if keys is None else public_keys(keys, key_schema(table.schema, by))
-    names, group = numbered_keys(key_columns(table, by), public)
+    of_records = key_columns(table, by)
+    public = None if keys is None else public_keys(keys, of_records.schema)
+    names, group = numbered_keys(of_records, public)
     if public is None:  # a record without a key is in no group
         kept = np.flatnonzero(group >= 0)
         table, group = table.take(pa.array(kept)), group[kept]

@@ -14,12 +14,12 @@ from curvedp.batch.large import PointsOfFile, release_mean_of_file
 from curvedp.batch.located import is_searched, release_located_of_file
 from curvedp.batch.parameters import (
     BatchParameters,
-    check_beside,
-    check_units,
+    check_columns,
+    check_of_batch,
     columns_of,
 )
 from curvedp.batch.parquet import all_rows
-from curvedp.batch.protected import release_protected
+from curvedp.batch.protected import Rows, check_no_guess, refuse, release_protected
 from curvedp.batch.run import Threads, Workers, run
 from curvedp.batch.tables import BatchReleases, release_table
 from curvedp.batch.upload import place_of
@@ -200,41 +200,17 @@ def release(
     """
     data: Location | Table = location_of(source) if is_files(source) else as_table(source)
     reading = Reading(order, scalar_first, angle_units)
-    if adds_or_removes(guarantee):
-        return release_protected(
-            check_statistic(statistic),
-            data,
-            points=points,
-            ball=as_domain(ball),
-            guarantee=guarantee,
-            by=by,
-            keys=keys,
-            beside=(covariate, labels),
-            units=units,
-            records_per_unit=records_per_unit,
-            groups_per_unit=groups_per_unit,
-            n_guess=n_guess,
-            ledger=ledger,
-            progress=progress,
-            coverage=coverage,
-            reading=reading,
-            out=out,
-            chunk_rows=chunk_rows,
-            refused={
-                "public_keys": public_keys,
-                "secret": secret,
-                "stage": stage,
-                "on": on,
-                "resume": resume,
-            },
-        )
-    if keys is not None or n_guess is not None:
+    adds = adds_or_removes(guarantee)
+    if adds:
+        refuse(public_keys=public_keys, secret=secret, stage=stage, on=on, resume=resume)
+    elif keys is not None or n_guess is not None:
         raise ValueError('keys and n_guess are for guarantees with neighbours="add-remove"')
     placed = out is not None or stage is not None
-    if not is_location(data) and (on is not None or placed or resume):
+    if not adds and not is_location(data) and (on is not None or placed or resume):
         raise TypeError("out, on and resume are for files: a table in memory is released at once")
-    if by is None and (placed or resume or skip_small or groups_per_unit != 1):
-        raise TypeError("out, resume, skip_small and groups_per_unit are for groups: give by")
+    of_groups = placed or resume or skip_small or groups_per_unit != 1 or keys is not None
+    if by is None and of_groups:
+        raise TypeError("keys, out, resume, skip_small and groups_per_unit are for groups: give by")
     on = _checked(on)
     common: dict[str, Any] = {
         "points": points,
@@ -252,9 +228,25 @@ def release(
             data,
             on,
             **common,
+            n_guess=n_guess,
             ledger=ledger,
             secret=secret,
             chunk_rows=chunk_rows,
+            progress=progress,
+            coverage=coverage,
+        )
+    if adds:
+        refuse(chunk_rows=chunk_rows)
+        return release_protected(
+            statistic,
+            data,
+            **common,
+            by=by,
+            keys=keys,
+            groups_per_unit=groups_per_unit,
+            out=out,
+            n_guess=n_guess,
+            ledger=ledger,
             progress=progress,
             coverage=coverage,
         )
@@ -322,6 +314,7 @@ def _release_all_records(
     labels: str | None,
     units: str | None,
     reading: Reading,
+    n_guess: int | None,
     ledger: Ledger | None,
     secret: NoiseSecret | _PathLike | None,
     chunk_rows: int | None,
@@ -329,14 +322,15 @@ def _release_all_records(
     coverage: CoverageOption,
 ) -> Any:
     """The release of all records of a table or file as one data set."""
-    beside = check_beside(check_statistic(statistic), covariate, labels)
-    ball = as_domain(ball)
+    ball, adds = as_domain(ball), adds_or_removes(guarantee)
     space = ball.manifold
     names, reading = columns_of(points, space, reading)
-    check_units(units, records_per_unit)
+    given = (covariate, labels, units, records_per_unit)
+    beside = check_columns(check_statistic(statistic), (), names, *given)
     columns = RecordColumns(names, space, beside, units, statistic, reading=reading)
     in_one_ball = not isinstance(ball, (ProductBall, WholeSpace))
-    if is_location(data) and type(statistic) is Mean and units is None and in_one_ball:
+    by_sums = type(statistic) is Mean and units is None and in_one_ball and not adds
+    if is_location(data) and by_sums:
         if secret is not None:
             raise TypeError(
                 "the mean of all records of a file has fresh noise, which no secret gives again"
@@ -362,6 +356,7 @@ def _release_all_records(
             "statistic"
         )
     if is_location(data) and is_searched(statistic, ball) and units is None and secret is None:
+        check_no_guess(n_guess)
         return release_located_of_file(
             *(statistic, data, names, ball, guarantee),
             reading=reading,
@@ -371,7 +366,20 @@ def _release_all_records(
             progress=reporter(progress),
             coverage=coverage,
         )
+    if adds:
+        refuse(chunk_rows=chunk_rows)
+        check_of_batch(statistic)
     table = all_rows(data, columns.names) if is_location(data) else data
+    if adds:
+        return Rows(statistic, names, beside, units, ball, reading).release(
+            table,
+            guarantee=guarantee,
+            records_per_unit=records_per_unit,
+            n_guess=n_guess,
+            ledger=ledger,
+            progress=progress,
+            coverage=coverage,
+        )
     if is_location(data) and not len(table):
         raise BatchError(f"{name_of(data)} holds no record")
     records, numbers, hashes = columns.records(table)

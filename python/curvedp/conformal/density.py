@@ -106,8 +106,8 @@ class Density(EachGroup[DensityRelease]):
 
     def design(self, call: Call, ball: Ball, n: int) -> DensityPlan:
         nodes = default_laplacian(ball) if self._nodes is None else self._nodes
-        moved = call.records_per_unit
-        return DensityPlan.make(nodes, ball, call.guarantee, n, moved, **self._how)
+        changed = call.records_per_unit
+        return DensityPlan.make(nodes, ball, call.guarantee, n, changed, **self._how)
 
     def mechanism_of(self, design: DensityPlan) -> str:
         return MECHANISM

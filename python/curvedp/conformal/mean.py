@@ -144,22 +144,22 @@ class ConformalMean(EachGroup[Release]):
         return least_error(ways, design_under, lambda plan: plan.expected_error)
 
     def _plan(self, call: Call, ball: Ball, n: int, way: PureDP | GDP) -> ConformalPlan:
-        moved = call.records_per_unit
+        changed = call.records_per_unit
         contrast = default_contrast(ball.manifold.dim) if self.contrast is None else self.contrast
         if self._sigma is not None:
             assert self.mesh is not None
-            delta, solver = plan_mean(ball, n, moved, way)
+            delta, solver = plan_mean(ball, n, changed, way)
             nodes = mesh_of(self.mesh)
             return ConformalPlan(
                 ball, (way,), way, nodes, None, None, self._sigma, delta, solver, contrast, n
             )
         shares = way.split([self.split, 1 - self.split])
-        delta, solver = plan_mean(ball, n, moved, shares[1])
+        delta, solver = plan_mean(ball, n, changed, shares[1])
         operator = default_laplacian(ball) if self._operator is None else self._operator
         cells = self._cells
         if cells is None:
-            cells = ball_mesh(ball, default_cells(n, shares[0], moved))
-        density = DensityPlan.make(cells, ball, shares[0], n, moved, **self._how)
+            cells = ball_mesh(ball, default_cells(n, shares[0], changed))
+        density = DensityPlan.make(cells, ball, shares[0], n, changed, **self._how)
         nodes = operator.graph.mesh
         return ConformalPlan(
             ball, shares, way, nodes, density, operator, None, delta, solver, contrast, n

@@ -80,8 +80,8 @@ def outward_scale(sensitivity: float, budget: float) -> float:
     >>> round(outward_scale(1.7, 1.1), 10), Fraction(outward_scale(1.7, 1.1)) * Fraction(1.1) >= 1.7
     (1.5454545455, True)
     """
-    moved, spent = as_positive(sensitivity, "sensitivity"), as_positive(budget, "budget")
-    return _core.outward_scale(moved, spent)
+    shift, spent = as_positive(sensitivity, "sensitivity"), as_positive(budget, "budget")
+    return _core.outward_scale(shift, spent)
 
 
 def calibrated_scale(

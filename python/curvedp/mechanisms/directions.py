@@ -77,12 +77,12 @@ class Directions:
     ) -> None:
         self.count, self.dim, self.n, self.rows_per_unit = count, dim, n, rows_per_unit
         self.draws = min(count, dim - 1)
-        moved = min(rows_per_unit, n)
+        changed = min(rows_per_unit, n)
         if isinstance(way, PureDP):
             shifts = self.draws + 1 + (self.draws - 1) * _ROUNDING
-            rate = Fraction(way.epsilon) / (moved * shifts)
+            rate = Fraction(way.epsilon) / (changed * shifts)
         else:
-            rate = Fraction(bounded_range_epsilon(way, self.draws)) / (2 * moved)
+            rate = Fraction(bounded_range_epsilon(way, self.draws)) / (2 * changed)
         self.rate = min(round_down(rate), _LARGEST / (n * dim * (dim + 8)))
         self.bits = min(_BITS, (_SUM_BITS - n.bit_length()) // 2)
 

@@ -34,8 +34,8 @@ class L2Mechanism(ChartMechanism):
     stretched = True
 
     def _calibrate(self) -> float:
-        moved = self.sensitivity * self.ball.frame.lipschitz
-        return outward_scale(moved, self._loss.epsilon)
+        shift = self.sensitivity * self.ball.frame.lipschitz
+        return outward_scale(shift, self._loss.epsilon)
 
     @property
     def _loss(self) -> PureDP:

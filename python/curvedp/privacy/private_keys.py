@@ -13,12 +13,12 @@ import scipy
 __all__ = ["geometric_key_threshold", "key_threshold"]
 
 
-def key_threshold(moved: float, deviation: float, delta: float) -> float:
+def key_threshold(changed: float, deviation: float, delta: float) -> float:
     """Least count at which a private key is shown: one unit reaches it with probability delta.
 
     Parameters
     ----------
-    moved : float
+    changed : float
         The most that one unit adds to the count.
     deviation : float
         Standard deviation of the count's Gaussian noise.
@@ -34,15 +34,15 @@ def key_threshold(moved: float, deviation: float, delta: float) -> float:
     50.0
     """
     quantile = -float(scipy.special.ndtri(delta)) * (1.0 + 1e-9)
-    return math.ceil(moved) + 1.0 + math.ceil(max(deviation * quantile, 0.0))
+    return math.ceil(changed) + 1.0 + math.ceil(max(deviation * quantile, 0.0))
 
 
-def geometric_key_threshold(moved: int, rate: float, delta: float) -> float:
+def geometric_key_threshold(changed: int, rate: float, delta: float) -> float:
     """The same for two-sided geometric noise, P(K >= j) = q^j / (1 + q) with q = e^-rate.
 
     Parameters
     ----------
-    moved : int
+    changed : int
         The most that one unit adds to the count.
     rate : float
         P(K = j) is proportional to e^(-rate |j|).
@@ -58,4 +58,4 @@ def geometric_key_threshold(moved: int, rate: float, delta: float) -> float:
     54.0
     """
     tail = -math.log(delta) - math.log1p(math.exp(-rate))
-    return moved + float(math.ceil(max(tail / rate * (1.0 + 1e-9), 0.0)))
+    return changed + float(math.ceil(max(tail / rate * (1.0 + 1e-9), 0.0)))

@@ -204,8 +204,8 @@ class ConformalPlan:
         way = as_choice(distance, DISTANCES, "distance")
         steps = as_count(chain_length, "chain_length")
         shares = claimed.split([part, 1 - part])
-        ball, n, moved = call.ball, call.n, call.records_per_unit
-        delta = sensitivity.frechet_mean(ball, n, records_per_unit=moved)
+        ball, n, changed = call.ball, call.n, call.records_per_unit
+        delta = sensitivity.frechet_mean(ball, n, records_per_unit=changed)
         # √phi is at most 1 in units of its largest value: no law is narrower than that of phi = 1
         least = 2 * delta * volume_growth(ball.manifold)
         if shares[1].epsilon <= least:
@@ -221,7 +221,7 @@ class ConformalPlan:
             shares[0].epsilon,
             noise=noise,
             bandwidth=bandwidth,
-            records_per_unit=moved,
+            records_per_unit=changed,
         )
         density.check(shift)
         return cls(call, shares, density, delta, shift, way, steps)

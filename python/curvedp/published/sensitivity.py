@@ -69,15 +69,15 @@ def frechet_mean(ball: Ball, n: int, *, records_per_unit: int = 1) -> float:
     >>> round(frechet_mean(ball, 500), 4)
     0.0204
     """
-    count, moved = as_count(n, "n"), as_count(records_per_unit, "records_per_unit")
+    count, changed = as_count(n, "n"), as_count(records_per_unit, "records_per_unit")
     r, kappa = ball.radius, ball.manifold.curvature_bounds[1]
     if kappa <= 0:
-        return moved * (2 * r) / count
+        return changed * (2 * r) / count
     s = r * math.sqrt(kappa)
     if s >= math.pi / 4:
         limit = math.pi / (4 * math.sqrt(kappa))
         raise ValueError(f"the published sensitivity is finite for radii below {limit:.6g} only")
-    return moved * (2 * r * (math.tan(2 * s) / s - 1)) / count
+    return changed * (2 * r * (math.tan(2 * s) / s - 1)) / count
 
 
 def frechet_variance(ball: Ball, n: int, **options: Unpack[Options]) -> float:
@@ -304,9 +304,9 @@ def _regression(
     ball: Ball, n: int, tau: float, records_per_unit: int, growth: Callable[[float], float]
 ) -> float:
     """2 k tau/n, times the growth of Jacobi fields on negative curvature."""
-    count, moved = as_count(n, "n"), as_count(records_per_unit, "records_per_unit")
+    count, changed = as_count(n, "n"), as_count(records_per_unit, "records_per_unit")
     residual, kappa = as_positive(tau, "tau"), ball.manifold.curvature_bounds[0]
-    flat = 2 * moved * residual / count
+    flat = 2 * changed * residual / count
     if kappa >= 0:
         return flat
     length = 2 * math.sqrt(-kappa) * (ball.radius + residual)

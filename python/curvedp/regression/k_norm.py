@@ -65,9 +65,9 @@ class KNormGradient:
     ) -> KNormGradient:
         """For n records, so that `guarantee` holds: sigma = 2 (Delta + 2 rounding)/epsilon."""
 
-        def bound(count: int, moved: int) -> float:
+        def bound(count: int, changed: int) -> float:
             return sensitivity.regression_sum_of_norms(
-                ball, count, tau=tau, v_max=v_max, records_per_unit=moved
+                ball, count, tau=tau, v_max=v_max, records_per_unit=changed
             )
 
         delta = bound(n, records_per_unit)

@@ -55,12 +55,12 @@ class Middles:
     ) -> Middles:
         """Calibrated to a guarantee of the three together."""
         shares = way.split(OF_THREE)
-        moved, error = min(1.0, records_per_unit / n), 1.01 * 2.0**-53 * (n + 4)
+        shift, error = min(1.0, records_per_unit / n), 1.01 * 2.0**-53 * (n + 4)
         radius, root = ball.radius * (1 + BOUNDARY_SLACK), math.sqrt(columns)
         dim = ball.manifold.dim
         return cls(
-            VectorNoise.of(dim, 2 * radius * moved, radius * error, radius, shares[0]),
-            VectorNoise.of(columns, root * moved, root * error, root / 2, shares[1]),
+            VectorNoise.of(dim, 2 * radius * shift, radius * error, radius, shares[0]),
+            VectorNoise.of(columns, root * shift, root * error, root / 2, shares[1]),
             RankExponential(
                 _LEVEL,
                 low=2 * radius * _SHORTEST,

@@ -71,7 +71,7 @@ def mail_iteration(
     1.76
     """
     count = as_count(n, "n", least=2)
-    moved = as_count(records_per_unit, "records_per_unit")
+    changed = as_count(records_per_unit, "records_per_unit")
     as_choice(form, laplacian_bounds.FORMS, "form")
     sigma = as_positive(bandwidth, "bandwidth")
     sigma_y = sigma if label_bandwidth is None else as_positive(label_bandwidth, "label_bandwidth")
@@ -86,7 +86,7 @@ def mail_iteration(
     own = laplacian_bounds.replaced_row(w, v, alpha, form)
     exponent = 2 * reach**2 / sigma**2
     rest = laplacian_bounds.other_rows(count, w, v, alpha, form, exponent, weight_error)
-    return moved * 0.5 * as_positive(diameter, "diameter") * math.hypot(own, rest)
+    return changed * 0.5 * as_positive(diameter, "diameter") * math.hypot(own, rest)
 
 
 def mail_query(*, bandwidth: float, diameter: float = 1.0, radius: float = 1.0) -> float:

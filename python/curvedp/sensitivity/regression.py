@@ -42,9 +42,9 @@ def regression_footpoint(
     >>> round(regression_footpoint(ball, 100, tau=0.1, v_max=1.0), 6)
     0.002
     """
-    count, moved = as_count(n, "n"), as_count(records_per_unit, "records_per_unit")
+    count, changed = as_count(n, "n"), as_count(records_per_unit, "records_per_unit")
     start, _ = jacobi_bounds(ball.manifold, slack(v_max, "v_max") / 2)
-    return 2 * min(1.0, moved / count) * slack(tau, "tau") * start
+    return 2 * min(1.0, changed / count) * slack(tau, "tau") * start
 
 
 def regression_shooting(
@@ -71,9 +71,9 @@ def regression_shooting(
     >>> round(regression_shooting(ball, 100, tau=0.1, v_max=1.0), 6)
     0.001
     """
-    count, moved = as_count(n, "n"), as_count(records_per_unit, "records_per_unit")
+    count, changed = as_count(n, "n"), as_count(records_per_unit, "records_per_unit")
     _, field = jacobi_bounds(ball.manifold, slack(v_max, "v_max") / 2)
-    return 2 * min(1.0, moved / count) * slack(tau, "tau") * field / 2
+    return 2 * min(1.0, changed / count) * slack(tau, "tau") * field / 2
 
 
 def regression_sum_of_norms(
@@ -100,6 +100,6 @@ def regression_sum_of_norms(
     >>> round(regression_sum_of_norms(ball, 100, tau=0.1, v_max=1.0), 5)
     0.00201
     """
-    count, moved = as_count(n, "n"), as_count(records_per_unit, "records_per_unit")
+    count, changed = as_count(n, "n"), as_count(records_per_unit, "records_per_unit")
     factor = sum_of_norms_bound(ball.manifold, slack(v_max, "v_max") / 2)
-    return 2 * min(1.0, moved / count) * slack(tau, "tau") * factor
+    return 2 * min(1.0, changed / count) * slack(tau, "tau") * factor

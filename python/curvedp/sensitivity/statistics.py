@@ -47,8 +47,8 @@ def frechet_mean(ball: Ball, n: int, *, records_per_unit: int = 1) -> float:
     0.00337
     """
     count = as_count(n, "n")
-    moved = as_count(records_per_unit, "records_per_unit")
-    return ball.frame.sensitivity(count, moved)
+    changed = as_count(records_per_unit, "records_per_unit")
+    return ball.frame.sensitivity(count, changed)
 
 
 def frechet_variance(
@@ -87,12 +87,12 @@ def frechet_variance(
     >>> round(frechet_variance(ball, 100, within=0.1), 6)
     0.0036
     """
-    count, moved = as_count(n, "n"), as_count(records_per_unit, "records_per_unit")
+    count, changed = as_count(n, "n"), as_count(records_per_unit, "records_per_unit")
     s = ball.radius if within is None else min(as_finite(within, "within"), ball.radius)
     if s < 0:
         raise ValueError(f"within must be 0 or more, got {s:g}")
     reach = ball.radius * (1 + BOUNDARY_SLACK) + s
-    return reach * reach * min(1.0, moved / count)
+    return reach * reach * min(1.0, changed / count)
 
 
 def fourth_moment(

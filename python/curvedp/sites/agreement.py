@@ -235,7 +235,7 @@ class Agreement:
         whole = self.way.mu
         mean = root(Fraction(whole) ** 2 * (1 - Fraction(self.later)), down=True)
         options: dict[str, Any] = {
-            "moved": self.records_per_unit,
+            "changed": self.records_per_unit,
             "own_units": self.statistic.channels == "own",
             "clip": self.statistic.clip,
             "max_rounds": self.statistic.max_rounds,

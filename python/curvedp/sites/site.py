@@ -187,7 +187,7 @@ class SiteMean:
                     asked.request,
                     self._stream(asked.round),
                     replaces=self.agreement.replaces,
-                    moved=self.agreement.records_per_unit,
+                    changed=self.agreement.records_per_unit,
                     shares=self.agreement.shares,
                 )
                 entries = noisy.view(np.uint64)

@@ -96,8 +96,8 @@ class Cells:
     deviation: float
 
 
-def cell_noise(dim: int, cells: int, n: int, moved: int, share: PureDP | GDP) -> VectorNoise:
-    """Noise for each row of a table of `cells` cells, when `moved` of its n units change.
+def cell_noise(dim: int, cells: int, n: int, changed: int, share: PureDP | GDP) -> VectorNoise:
+    """Noise for each row of a table of `cells` cells, when `changed` of its n units change.
 
     The table over n moves by at most 2/n for each unit in Frobenius norm, and by 2 sqrt 2/n in
     the sum of the lengths of rows, 2/n if there is one row.
@@ -105,7 +105,7 @@ def cell_noise(dim: int, cells: int, n: int, moved: int, share: PureDP | GDP) ->
     apart = math.sqrt(2.0) if isinstance(share, PureDP) and cells > 1 else 1.0
     return VectorNoise.of(
         dim + 1,
-        2.0 * apart * moved / n,
+        2.0 * apart * changed / n,
         2 * (_core.summation_error(n) + 4 * 2.0**-53),
         math.sqrt(2.0),
         share,

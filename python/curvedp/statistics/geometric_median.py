@@ -86,7 +86,7 @@ class MedianDesign:
     Attributes
     ----------
     ball : Ball
-    n, moved : int
+    n, changed : int
         Number of records, and how many of them a unit may be.
     way : PureDP or GDP
         The guarantee that all noise together is calibrated to.
@@ -94,7 +94,7 @@ class MedianDesign:
 
     ball: Ball
     n: int
-    moved: int
+    changed: int
     way: PureDP | GDP
 
     @property
@@ -105,7 +105,7 @@ class MedianDesign:
     @property
     def schedule(self) -> MedianSchedule:
         """The schedule for this budget."""
-        share = 2 * self.moved / self.n
+        share = 2 * self.changed / self.n
         if isinstance(self.way, PureDP):
             noise = share * math.sqrt(self.dim * (self.dim + 1)) / self.way.epsilon
             return _PURE_SHORT if noise > _PURE_NOISE else _PURE
@@ -131,7 +131,7 @@ class MedianDesign:
         """Of a step whose logarithms are clipped at `length`; raises where there is none."""
         return VectorNoise.of(
             self.dim,
-            2 * length * self.moved / self.n,
+            2 * length * self.changed / self.n,
             length * _core.summation_error(self.n),
             length,
             share,
@@ -146,7 +146,7 @@ class MedianDesign:
             low=_SHORTEST * longest,
             high=longest,
             guarantee=self.shares[1],
-            records_per_unit=self.moved,
+            records_per_unit=self.changed,
             base="log-uniform",
         )
 
@@ -250,7 +250,7 @@ class GeometricMedian(EachGroup[Release]):
 
     def release_group(self, group: Group) -> Release:
         ball, own = group.ball, group.design
-        design = MedianDesign(ball, own.n, own.moved, own.way)
+        design = MedianDesign(ball, own.n, own.changed, own.way)
         point, noise = design.draw(group.enter(), group.stream(0))
         # a function of noisy vectors on grids of their own: this grid only shortens digits
         rounded = round_to_grid(ball, point[None], design.coarsest_scale)

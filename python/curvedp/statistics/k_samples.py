@@ -79,19 +79,19 @@ class KSampleDesign:
     ) -> KSampleDesign:
         """The design for samples of these sizes in a ball."""
         radius, dim, total = ball.radius, ball.manifold.dim, sum(sizes)
-        moved = 2 * radius * (1 + BOUNDARY_SLACK) ** 2 / math.sqrt(SHARES[0])
-        moved *= math.sqrt(1 / min(sizes) - 1 / total) * records_per_unit
+        shift = 2 * radius * (1 + BOUNDARY_SLACK) ** 2 / math.sqrt(SHARES[0])
+        shift *= math.sqrt(1 / min(sizes) - 1 / total) * records_per_unit
         rounding = 4 * _U * (total + len(sizes) * dim + 16) * math.sqrt(total) * radius
         largest = 2 * math.sqrt(total) * radius
         operations = len(sizes) * float(np.sum(np.array(sizes) + dim + dim**2 + 16))
         for unit in units_of_values(sizes):
             rounding += 32 * _U * radius * operations / unit
             largest += 2 * len(sizes) * radius / unit
-        longest = largest + _LONGEST * 2 * 3 * (moved + 4 * rounding) / way.mu
+        longest = largest + _LONGEST * 2 * 3 * (shift + 4 * rounding) / way.mu
         tolerance = 2 * rounding + 8 * _U * longest
-        domain = Ball(Euclidean(3), np.zeros(3), calibrated_scale(moved, tolerance, way))
-        drawn = choose_mechanism(domain, way)(domain, moved + 2 * tolerance, way)
-        return cls(way, sizes, radius, moved, tolerance, drawn)
+        domain = Ball(Euclidean(3), np.zeros(3), calibrated_scale(shift, tolerance, way))
+        drawn = choose_mechanism(domain, way)(domain, shift + 2 * tolerance, way)
+        return cls(way, sizes, radius, shift, tolerance, drawn)
 
     def values(self, coords: FloatArray, numbers: FloatArray) -> FloatArray:
         """T, M^2 and F in their units, shape (3,), of records and their samples' numbers."""

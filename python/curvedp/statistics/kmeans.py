@@ -201,16 +201,16 @@ class KMeans(EachGroup[KMeansRelease]):
         way = ways_to_meet(call.guarantee)[0]
         seeded, usual = _PURE if isinstance(way, PureDP) else _GAUSSIAN
         count = usual if self.n_rounds is None else self.n_rounds
-        moved = min(call.records_per_unit, n)
+        changed = min(call.records_per_unit, n)
         if self._has_known_centers:
             shares = way.split([1.0] * count)
-            rounds = (cell_noise(dim, clusters, n, moved, share) for share in shares)
+            rounds = (cell_noise(dim, clusters, n, changed, share) for share in shares)
             return KMeansDesign(way, 0, None, tuple(rounds))
         share, *rest = way.split([seeded] + [(1.0 - seeded) / count] * count)
-        first = cell_noise(dim, 2, n, moved, share)
+        first = cell_noise(dim, 2, n, changed, share)
         full = _FULL * n * first.deviation * math.sqrt(dim)
         size = max(2 * clusters, int(min(_MOST, n / full)))
-        rounds = (cell_noise(dim, clusters, n, moved, share) for share in rest)
+        rounds = (cell_noise(dim, clusters, n, changed, share) for share in rest)
         return KMeansDesign(way, size, first, tuple(rounds))
 
     def release_group(self, group: Group) -> KMeansRelease:

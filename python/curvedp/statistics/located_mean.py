@@ -136,9 +136,9 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
         ------
         ExistenceError
         """
-        moved = call.records_per_unit * (2.0 if design.way.neighbours == "replace" else 1.0)
+        changed = call.records_per_unit * (2.0 if design.way.neighbours == "replace" else 1.0)
         pairs = zip(factors_of(call.manifold), design.shares, strict=True)
-        least = moved * max(
+        least = changed * max(
             least_product(factor, share) / whole_of(share) for factor, share in pairs
         )
         if n < least:
@@ -200,7 +200,7 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
             sums.geometry,
             PureNoise(share.epsilon) if isinstance(share, PureDP) else GaussianNoise(share.mu),
             group.n if _is_n_public(group.call) else None,
-            moved=group.call.records_per_unit,
+            changed=group.call.records_per_unit,
             own_units=self.channels == "own",
             clip=self.clip,
             max_rounds=self.max_rounds,
@@ -208,7 +208,7 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
         )
 
         def answer(request: Request, number: int) -> FloatArray:
-            stream, own = group.stream(first + number), (search.replaces, search.moved)
+            stream, own = group.stream(first + number), (search.replaces, search.changed)
             return sums.noisy(request, search.noise, stream, *own)
 
         return searched(search, answer)

@@ -233,7 +233,7 @@ def refuse_fine_noise(
     or is max_dist^power if that is less.
     """
     root = math.sqrt(ball.manifold.dim + 1)
-    moved = min(1.0, records_per_unit / n) / (4 * root)
+    shift = min(1.0, records_per_unit / n) / (4 * root)
     lengths = {"the radius": ball.radius, "three times the radius": 3 * ball.radius}
     if max_dist is not None:
         lengths["max_dist"] = min(max_dist, ball.radius)
@@ -243,7 +243,7 @@ def refuse_fine_noise(
                 f"powers of {name}, {length:g}, leave double precision: measure lengths in other "
                 "units"
             )
-    flat_mechanism(share)(_LINE, moved, share)
+    flat_mechanism(share)(_LINE, shift, share)
     widest = outward_scale(max(1.0, (3 * ball.radius) ** power), budget_of(share))
     _core.Noise("flat", 1, 0.0, profile_of(share), widest)
 

@@ -190,8 +190,8 @@ class TangentLogistic(EachGroup[LogisticRelease]):
     def design(self, call: Call, ball: Ball, n: int) -> LogisticDesign:
         way = ways_to_meet(call.guarantee)[0]
         size = math.prod(self.value_shape(call))
-        moved = min(call.records_per_unit, n)
-        return LogisticDesign(way, gradient_noise(size, n, moved, _of_a_step(way, self.n_steps)))
+        changed = min(call.records_per_unit, n)
+        return LogisticDesign(way, gradient_noise(size, n, changed, _of_a_step(way, self.n_steps)))
 
     def release_group(self, group: Group) -> LogisticRelease:
         ball, noise, stream = group.ball, group.design.noise, group.stream(0)
@@ -342,11 +342,11 @@ def _of_a_step(way: PureDP | GDP, n_steps: int) -> PureDP | GDP:
     return way.split([1.0] * n_steps)[0]
 
 
-def gradient_noise(size: int, n: int, moved: int, share: PureDP | GDP) -> VectorNoise:
-    """Noise for the mean of n gradients of length at most `LONGEST`, `moved` of which change."""
+def gradient_noise(size: int, n: int, changed: int, share: PureDP | GDP) -> VectorNoise:
+    """Noise for the mean of n gradients of length at most `LONGEST`, `changed` of which change."""
     return VectorNoise.of(
         size,
-        2 * LONGEST * moved / n,
+        2 * LONGEST * changed / n,
         LONGEST * _core.summation_error(n),
         LONGEST,
         share,

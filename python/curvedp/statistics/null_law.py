@@ -48,8 +48,8 @@ def units_of_values(sizes: ArrayLike) -> tuple[float, float]:
     P_gg 4 r^2/n_g at most and have the share x_M or x_F for T's x_T: a unit is E/D sqrt(x_T/x_M).
     """
     own = np.asarray(sizes, dtype=float)
-    moved = float(np.max(np.diag(projection(own)) * 4 / own))
-    move = moved / (2 * math.sqrt(1 / own.min() - 1 / own.sum()))
+    shift = float(np.max(np.diag(projection(own)) * 4 / own))
+    move = shift / (2 * math.sqrt(1 / own.min() - 1 / own.sum()))
     of_between, of_square, of_norm = SHARES
     return move * math.sqrt(of_between / of_square), move * math.sqrt(of_between / of_norm)
 

@@ -153,14 +153,14 @@ class PrincipalComponents(Calibrated[Release]):
         of_mean, of_directions, of_variances = shares_of(way, self.weights)
         unit, count, dim = call.records_per_unit, self.n_components, ball.manifold.dim
         mean = design_mean_under(ball, n, of_mean, unit, None)
-        moved = min(1.0, unit / n)
+        shift = min(1.0, unit / n)
         rounding = 2 * (_core.summation_error(n) + 4 * 2.0**-53)
         return ComponentsDesign(
             ball,
             mean,
             way,
             Directions(count, dim, n=n, way=of_directions, rows_per_unit=unit),
-            VectorNoise.of(count + 1, math.sqrt(2.0) * moved, rounding, 1.0, of_variances),
+            VectorNoise.of(count + 1, math.sqrt(2.0) * shift, rounding, 1.0, of_variances),
             of_variances,
         )
 

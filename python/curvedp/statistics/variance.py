@@ -184,9 +184,9 @@ class VarianceDesign:
         """Scale of the noise on the mean's distance from the centre; 0 where s is public."""
         if self.to_mean is None:
             return 0.0
-        moved = self.ball.frame.sensitivity(1.0, self.replaced)
+        shift = self.ball.frame.sensitivity(1.0, self.replaced)
         tolerance = self.plan.tolerance + self.ball.frame.dist_error
-        return calibrated_scale(moved, tolerance, self.to_mean)
+        return calibrated_scale(shift, tolerance, self.to_mean)
 
     @property
     def least_within(self) -> float:

@@ -120,7 +120,7 @@ def start_of(manifold: Manifold) -> Start | None:
     return Start(own, (add, replace), unit, order)
 
 
-def bound_of(kind: Kind, geometry: Geometry, replaces: bool, moved: int = 1) -> float:
+def bound_of(kind: Kind, geometry: Geometry, replaces: bool, changed: int = 1) -> float:
     """Bound on what a unit changes in a sum: the norm of a message, or the distance of two.
 
     Of histograms that of absolute values, of everything else the Euclidean one.
@@ -131,7 +131,7 @@ def bound_of(kind: Kind, geometry: Geometry, replaces: bool, moved: int = 1) -> 
     geometry : Geometry
     replaces : bool
         True for the distance of two.
-    moved : int
+    changed : int
         Most messages of one unit.
     """
     match kind:
@@ -147,7 +147,7 @@ def bound_of(kind: Kind, geometry: Geometry, replaces: bool, moved: int = 1) -> 
             start = start_of(geometry.manifold)
             assert start is not None
             pair = start.bounds
-    return moved * float(pair[replaces])
+    return changed * float(pair[replaces])
 
 
 def weights_of(request: Request, geometry: Geometry) -> FloatArray:

@@ -122,7 +122,7 @@ class Noise(abc.ABC):
         """Factor of the first counts' share, by their number and by what a unit changes."""
 
     @abc.abstractmethod
-    def bound(self, kind: Kind, geometry: Geometry, replaces: bool, moved: int = 1) -> float:
+    def bound(self, kind: Kind, geometry: Geometry, replaces: bool, changed: int = 1) -> float:
         """Bound on what a unit changes in a sum, in the norm of this noise: see `bound_of`."""
 
     @abc.abstractmethod
@@ -222,8 +222,8 @@ class GaussianNoise(Noise):
     def count_factor(self, geometry: Geometry, change: float) -> float:
         return 1.0
 
-    def bound(self, kind: Kind, geometry: Geometry, replaces: bool, moved: int = 1) -> float:
-        return bound_of(kind, geometry, replaces, moved)
+    def bound(self, kind: Kind, geometry: Geometry, replaces: bool, changed: int = 1) -> float:
+        return bound_of(kind, geometry, replaces, changed)
 
     def levels(self, grid: FloatArray, near: float | None) -> FloatArray:
         return grid

@@ -82,15 +82,15 @@ class PureNoise(Noise):
     def count_factor(self, geometry: Geometry, change: float) -> float:
         return change * math.sqrt(geometry.bins / _FINER)
 
-    def bound(self, kind: Kind, geometry: Geometry, replaces: bool, moved: int = 1) -> float:
-        whole = bound_of(kind, geometry, replaces, moved)
+    def bound(self, kind: Kind, geometry: Geometry, replaces: bool, changed: int = 1) -> float:
+        whole = bound_of(kind, geometry, replaces, changed)
         if kind != "start":
             return whole
         start = start_of(geometry.manifold)
         assert start is not None
         if start.is_matrix:
             return whole * (_TWICE / _ONCE / _ROOT_2)
-        return moved * start.bounds[1] * (1.0 if replaces else 0.5)
+        return changed * start.bounds[1] * (1.0 if replaces else 0.5)
 
     def levels(self, grid: FloatArray, near: float | None) -> FloatArray:
         if near is None:

@@ -64,7 +64,7 @@ class RecordSums:
         return sums.round(request.base, request.radius)
 
     def noisy(
-        self, request: Request, noise: Noise, stream: _core.Stream, replaces: bool, moved: int
+        self, request: Request, noise: Noise, stream: _core.Stream, replaces: bool, changed: int
     ) -> FloatArray:
         """The sum that is asked for with its noise: released.
 
@@ -73,25 +73,25 @@ class RecordSums:
         request : Request
         noise : Noise
         stream : Stream
-        replaces, moved
+        replaces, changed
             See `bound_of`.
         """
-        bound = self.bound(request, noise, replaces, moved)
+        bound = self.bound(request, noise, replaces, changed)
         weights = weights_of(request, self.asked(request))
         return noise.answered(self.answer(request), request, bound, weights, stream)
 
     def share_of_noisy(
-        self, request: Request, stream: _core.Stream, *, replaces: bool, moved: int, shares: int
+        self, request: Request, stream: _core.Stream, *, replaces: bool, changed: int, shares: int
     ) -> NDArray[np.int64]:
         """The same modulo 2^64, with one of so many shares of normal noise: see `noise_scale`."""
         geometry = self.asked(request)
-        bound = bound_of(request.kind, geometry, replaces, moved)
+        bound = bound_of(request.kind, geometry, replaces, changed)
         scale = noise_scale(bound, request.share, shares)
         return answered(self.answer(request), scale, weights_of(request, geometry), stream)
 
-    def bound(self, request: Request, noise: Noise, replaces: bool, moved: int) -> float:
+    def bound(self, request: Request, noise: Noise, replaces: bool, changed: int) -> float:
         """See `Noise.bound`."""
-        return noise.bound(request.kind, self.asked(request), replaces, moved)
+        return noise.bound(request.kind, self.asked(request), replaces, changed)
 
     def asked(self, request: Request) -> Geometry:
         """The space of a request."""

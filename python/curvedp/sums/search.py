@@ -69,7 +69,7 @@ class Search:
         With the budget.
     n : int or None
         The public number of records; None where it is protected.
-    moved : int
+    changed : int
         Most messages of one unit.
     own_units : bool
         True where channels of matrices may have units of their own.
@@ -97,7 +97,7 @@ class Search:
         noise: Noise,
         n: int | None,
         *,
-        moved: int = 1,
+        changed: int = 1,
         own_units: bool = True,
         clip: float | None = None,
         max_rounds: int = 3,
@@ -106,7 +106,7 @@ class Search:
         spare: float = 0.0,
     ) -> None:
         self.geometry = geometry
-        self.moved = moved
+        self.changed = changed
         self.noise = noise
         self.schedule = noise.schedule
         self.budget = noise.filter()
@@ -416,12 +416,12 @@ class Search:
         self._counted.append((count, variance))
         if self.key_delta is None or len(self._counted) > 1:
             return
-        if not count >= key_threshold(self.moved * most, math.sqrt(variance), self.key_delta):
+        if not count >= key_threshold(self.changed * most, math.sqrt(variance), self.key_delta):
             raise Stopped(NOT_SHOWN)
 
     def bound(self, kind: Kind, geometry: Geometry) -> float:
         """Bound on what a unit changes in a sum."""
-        return self.noise.bound(kind, geometry, self.replaces, self.moved)
+        return self.noise.bound(kind, geometry, self.replaces, self.changed)
 
     def _scale(self, geometry: Geometry, radius: float, share: float) -> float:
         """Scale of the noise of a mean of clipped logarithms."""
