@@ -95,7 +95,7 @@ def as_domain(ball: Ball | Manifold | str) -> Ball:
 
 
 def _told(ball: object) -> str:
-    """What stands in the place of a ball."""
+    """Text for what stands in the place of a ball."""
     if ball is None:
         return "None: a mean without a ball has none where none can hold 95 % of its records"
     return type(ball).__name__
