@@ -34,7 +34,7 @@ SHAPES = (
 BUDGETS = (0.3, 1.0, 3.0)
 DIMS = (2, 6, 36, 406)
 #: Tests of a level, and where a test takes long; tests of a power, and of pairs on curved spaces.
-TIMES, LONG_TIMES, POWER_TIMES, CURVED_TIMES = 1000, 200, 200, 800
+TIMES, LONG_TIMES, POWER_TIMES, CURVED_TIMES = 1600, 400, 200, 800
 #: Balls, and distances of the common mean from their centres.
 CURVED = (("sphere:2", [0.0, 0.0, 1.0], 1.2, (0.0, 0.5)), ("spd:3", "identity", 2.0, (0.0, 0.75)))
 #: Law, dim, sizes, spreads, mu and shift of the first mean.

@@ -35,6 +35,8 @@ BUDGETS, ONE = (0.3, 1.0, 3.0), cdp.GDP(1.0)
 OFTEN_TIMES, SIZES = 400, {1000: 24, 10_000: 12, 100_000: 4}
 #: Repetitions of cells that look wrong, by number of records, and the first seed of their data.
 AGAIN, FRESH = {200: OFTEN_TIMES, 1000: OFTEN_TIMES, 10_000: OFTEN_TIMES, 100_000: 24}, 10_000
+#: Repetitions of rows farther from the fit than two means, and the first seed of their data.
+SECOND_TIMES, SECOND = 60, 1000
 #: Coverage asked for, and how far a printed error may be off.
 COVERED, OFF = 0.93, 1.5
 #: Records of the population whose geodesic bands are to hold, at least, and over those of a sample.
@@ -345,17 +347,18 @@ def summary(cells: dict[Key, Cell]) -> list[str]:
 Sized = tuple[int, tuple[str, str], int]
 
 
-def errors_at(task: Sized) -> tuple[float, float, bool]:
-    """Distances from the fit, and of one private mean a group; True if no release has doubts.
+def squares_at(task: Sized, seeds: range) -> tuple[np.ndarray, bool]:
+    """Mean square distances from the fit, and of one private mean a group, of each data set.
 
-    Root mean square at mu = 1; NaN for the means where x has more than two values.
+    At mu = 1, shape (len(seeds), 2); NaN for the means where x has more than two values. True if no
+    release has doubts.
     """
     warnings.simplefilter("ignore", NoiseWarning)
     cdp.set_num_threads(1)
     (number, laws, n), squares, has_arrived = task, [], True
     space = spaces()[number]
     ball, manifold = space.ball, space.ball.manifold
-    for seed in range(SIZES[n]):
+    for seed in seeds:
         x, y = drawn(space, laws, n, seed)
         made = cdp.geodesic_regression(x, y, ball, ONE, x_range=(0.0, 1.0), coverage=False)
         has_arrived &= made.arrived
@@ -369,8 +372,26 @@ def errors_at(task: Sized) -> tuple[float, float, bool]:
                 of_means += len(own) / n * manifold.dist(mean.value, exact) ** 2
         gaps = manifold.dist(made.predict(x), fitted(space, x, y).predict(x))
         squares.append([np.mean(gaps**2), of_means])
-    own, theirs = np.sqrt(np.mean(squares, axis=0))
-    return float(own), float(theirs), bool(has_arrived)
+    return np.array(squares), bool(has_arrived)
+
+
+def errors_at(task: Sized) -> tuple[float, float, bool]:
+    """Root mean squares of `squares_at`, and whether no release has doubts."""
+    squares, has_arrived = squares_at(task, range(SIZES[task[2]]))
+    own, theirs = np.sqrt(squares.mean(axis=0))
+    return float(own), float(theirs), has_arrived
+
+
+def worse_than_means(task: Sized) -> str:
+    """A row that was farther from its fit than two means, on other data sets: text."""
+    squares, _ = squares_at(task, range(SECOND, SECOND + SECOND_TIMES))
+    ratio = math.sqrt(np.divide(*squares.mean(axis=0)))
+    own, theirs = (squares / squares.mean(axis=0)).T
+    error = ratio / 2 * float(np.std(own - theirs, ddof=1)) / math.sqrt(SECOND_TIMES)
+    number, laws, n = task
+    told = f"{spaces()[number].name}, {laws[0]}, {laws[1]}, n = {n}: {ratio:.2f} ({error:.2f})"
+    print(told, flush=True)
+    return told
 
 
 def by_size(found: dict[Sized, tuple[float, float, bool]]) -> list[str]:
@@ -386,6 +407,11 @@ def by_size(found: dict[Sized, tuple[float, float, bool]]) -> list[str]:
         rows.append(f"| {spaces()[i].name} | {laws[0]} | {laws[1]} | " + " | ".join(texts) + " |")
         falling.append(own[1][0] / own[-1][0])
         against += [error / other for error, other, is_seen in own if other > 0 and is_seen]
+    farther = [
+        worse_than_means(task)
+        for task, (error, other, is_seen) in found.items()
+        if is_seen and error > other > 0
+    ]
     return [
         "## Distance from the fit by number of records, μ = 1\n",
         f"Root mean square; in brackets that of one private mean a group at the same μ from those "
@@ -394,7 +420,8 @@ def by_size(found: dict[Sized, tuple[float, float, bool]]) -> list[str]:
         f"{min(falling):.1f} to {max(falling):.1f} times, by at least √10 in "
         f"{np.mean(np.array(falling) >= math.sqrt(10)):.2f} of the rows. Where all releases have "
         f"arrived it is {min(against):.2f} to {max(against):.2f} times that of two means, in the "
-        f"median {np.median(against):.2f}.\n",
+        f"median {np.median(against):.2f}. Rows above 1 on {SECOND_TIMES} other data sets, in "
+        f"brackets standard errors: {'; '.join(farther) or 'none'}.\n",
         "| space | x | residuals | " + " | ".join(map(str, SIZES)) + " |",
         "|---|---|---|" + "---|" * len(SIZES),
         *rows,
@@ -437,7 +464,7 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=48)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--write", type=Path)
-    parser.add_argument("--part", choices=("hard", "shipped"), help="these tables alone")
+    parser.add_argument("--part", choices=("hard", "shipped", "sizes"), help="these tables alone")
     options = parser.parse_args()
     warnings.simplefilter("ignore", NoiseWarning)
     cdp.set_num_threads(1)
@@ -461,6 +488,11 @@ def main() -> None:
     hard = [(i, laws, n, (mu,), OFTEN_TIMES, 0) for i, laws, (n, mu) in OFTEN]
     few_residuals = ("normal", "skewed", "10 % wild")
     sized = list(itertools.product((0, 1), itertools.product(COVARIATES, few_residuals), SIZES))
+    if options.part == "sizes":
+        with ProcessPoolExecutor(options.jobs) as workers:
+            found_at = dict(zip(sized, workers.map(errors_at, sized), strict=True))
+        print("\n".join(by_size(found_at)))
+        return
     cells: dict[Key, Cell] = {}
     of_hard: dict[Key, Cell] = {}
     with ProcessPoolExecutor(options.jobs) as workers:

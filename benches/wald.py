@@ -4,7 +4,8 @@
 
 The last slope is 0: given the other covariate, or of one covariate alone for few records. Prints
 how often it is found at the level .05, among the releases that give a p-value; then how often a
-slope that is not 0 is found, beside White's test without privacy.
+slope that is not 0 is found, beside White's test without privacy; then the power of a slope's Wald
+test beside that of tests of no trend and of equal means.
 """
 
 from __future__ import annotations
@@ -38,6 +39,13 @@ LAWS = (
 )
 #: Records, correlation of the covariates, deviation of residuals and slope, on a line.
 POWER = (10_000, 0.9, 0.06, 0.019)
+#: Space, records, slope and covariate, where the power of tests is compared.
+BESIDE = tuple(
+    (spec, n, slope, along)
+    for along in ("even", "1:1")
+    for spec, n, slope in (("sphere:2", 500, 0.05), ("sphere:2", 2000, 0.02), ("spd:3", 1000, 0.06))
+)
+BALLS = {"sphere:2": ([0.0, 0.0, 1.0], 0.8), "spd:3": ("identity", 1.5)}
 
 
 def covariates(kind: str, n: int, rng: np.random.Generator) -> np.ndarray:
@@ -118,6 +126,30 @@ def power(mu: float, repetitions: int) -> tuple[float, float, float]:
     )
 
 
+def beside_tests(cell: tuple[str, int, float, str], times: int, rng) -> list[float]:
+    """Shares found at mu = 1: of a slope's Wald test, and of tests of a trend and equal means.
+
+    Residuals have the deviation .1 in each direction; the last two need two groups.
+    """
+    spec, n, slope, along = cell
+    ball, mu, found = cdp.Ball(spec, *BALLS[spec]), cdp.GDP(1.0), np.zeros(4)
+    space = ball.manifold
+    for _ in range(times):
+        x = rng.uniform(0, 1, n) if along == "even" else (rng.random(n) < 0.5).astype(float)
+        moves = slope * (x - 0.5)[:, None] * np.eye(space.dim)[0]
+        means = space.exp(space.coords_to_tangent(moves, ball.center), ball.center)
+        errors = space.coords_to_tangent(0.1 * rng.standard_normal((n, space.dim)), means)
+        y = ball.project(space.exp(errors, means))
+        made = cdp.geodesic_regression(x, y, ball, mu, x_range=(0, 1), coverage=False)
+        found[0] += made.wald_test([0]).p_value < 0.05
+        found[1] += cdp.trend_test(x, y, ball, mu, x_range=(0, 1)).rejects
+        if along == "1:1":
+            labels = x.astype(int)
+            found[2] += cdp.k_sample_test(y, labels, ball, mu, coverage=False).rejects
+            found[3] += cdp.two_sample_test(y[labels == 0], y[labels == 1], ball, mu).rejects
+    return list(found / times)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repetitions", type=int, default=400)
@@ -140,6 +172,15 @@ def main() -> None:
         print(
             f"\nmu = {mu:g}: {every:.2f}, {given:.2f} of those with a p-value, {theirs:.2f} without"
         )
+    print("\n| space | n | slope | x | slope's Wald test | trend | k means | two samples |")
+    print("|---|---|---|---|---|---|---|---|")
+    cdp.set_num_threads(1)
+    rng = np.random.default_rng(77)
+    for cell in BESIDE:
+        shares = beside_tests(cell, max(3 * options.repetitions // 8, 1), rng)
+        told = [f"{share:.2f}" for share in shares[: 2 if cell[-1] == "even" else 4]]
+        told += ["–"] * (4 - len(told))
+        print(f"| {' | '.join(map(str, cell))} | {' | '.join(told)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -224,6 +224,7 @@ _DRAWN = (
 
 def words_of(text: str, *, with_numbers: bool = True) -> str:
     """A text without what is drawn, `with_numbers` that are whole or without them."""
+    text = re.sub(r"curvedp: (\d+) of (?!\1 )\d+ groups\s+", "", text)  # told by the clock
     text = re.sub(r"WARNING: (only )?about [^:]*:[^.:]*(rank|radius)\s+", "", text)
     text = re.sub(r"^(bias|advice): .*\n(\s+.*\n)*", "", text, flags=re.M)  # by released numbers
     text = re.sub(_DRAWN if with_numbers else f"{_DRAWN}|-?\\d+", "#", re.sub(r"\s+", " ", text))

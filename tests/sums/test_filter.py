@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from curvedp.sums.filter import Filter
+from curvedp.sums.filter import Filter, root
 
 shares = st.lists(st.floats(1e-6, 2.0), max_size=12)
 
@@ -59,3 +60,16 @@ def test_pure_shares_add_up_to_no_more_than_the_whole(whole: float, wished: list
     assert Fraction(math.nextafter(budget.rest, math.inf)) + total > Fraction(whole)
     assert Fraction(budget.spent) >= total or budget.spent == whole
     assert budget.spent <= whole
+
+
+@pytest.mark.parametrize("square", [0, 5e-324, 1e-320, 1e-34, 0.37, 1.0, 2.0, 1e18, 1e300])
+@pytest.mark.parametrize("power", [1, 2])
+def test_a_root_is_the_double_beside_it(square: float, power: int) -> None:
+    for part in (Fraction(1), Fraction(1, 3), Fraction(997, 1000), 1 - Fraction(1, 10**30)):
+        exact = Fraction(square) ** power * part
+        below, above = root(exact, down=True), root(exact, down=False)
+        assert Fraction(below) ** 2 <= exact <= Fraction(above) ** 2
+        # one double where it is the root, else two side by side
+        assert above == (
+            below if Fraction(below) ** 2 == exact else math.nextafter(below, math.inf)
+        )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
-from curvedp.privacy.conversion import round_down, round_up
+from curvedp.privacy.conversion import round_down, round_up, sqrt_bounds
 
 
 class Filter:
@@ -63,12 +62,10 @@ class Filter:
 
 
 def root(square: Fraction, *, down: bool) -> float:
-    """The root of a fraction as a double on the safe side."""
-    root = math.sqrt(round_down(square) if down else round_up(square))
-    while down and Fraction(root) ** 2 > square:
-        root = math.nextafter(root, 0.0)
-    if down and Fraction(above := math.nextafter(root, math.inf)) ** 2 <= square:
-        root = above  # the rounded square has lost a bit of it
-    while not down and Fraction(root) ** 2 < square:
-        root = math.nextafter(root, math.inf)
-    return root
+    """The root of a fraction, rounded down or up to a double.
+
+    The bounds are finer than doubles are apart, and on a grid that holds all of these: none lies
+    between a bound and the root.
+    """
+    lower, upper = sqrt_bounds(square)
+    return round_down(lower) if down else round_up(upper)
