@@ -1,14 +1,17 @@
 """Share of variance that private principal components hold, and private means of unit vectors.
 
     CURVEDP_DATA=... python benches/components.py [--repeats 20] [gestures] [tensors] [images]
-        [means]
+        [means] [at-once]
 
 Gestures (emg_covariances, SPD(8)): the first session is public and gives the ball, as in
 benches/learning.py. Tensors (dti_tensors, SPD(3)): the scan small_101D is public and gives the
 ball, small_64D is private. Such balls have the public mean as centre and the distance that 90 %
 keep as radius. Images (retrieval_features): unit vectors in the unit ball of R^64. Told is the
 share of the second moment of the private records' logarithms at the released mean, means and
-standard errors. The parameters of `principal_components` were chosen on made-up data alone. The
+standard errors. At once: the exponential mechanism on the Grassmannian of the gestures, whose score
+is the share of the second moment on a subspace, by a Gibbs chain that turns one of its directions
+after the other: its law is that of the mechanism in the limit alone, so it releases nothing here.
+The parameters of `principal_components` were chosen on made-up data alone. The
 tables of docs/measured/learning.md are this script's output.
 """
 
@@ -33,7 +36,7 @@ GUARANTEES = (
     *(cdp.PureDP(0.5), cdp.PureDP(1.0), cdp.PureDP(4.0)),
     *(cdp.GDP(0.25), cdp.GDP(0.5), cdp.GDP(1.0)),
 )
-PARTS = ("gestures", "tensors", "images", "means")
+PARTS = ("gestures", "tensors", "images", "means", "at-once")
 
 
 def ball_of(public: np.ndarray, manifold: cdp.Manifold) -> cdp.Ball:
@@ -46,7 +49,7 @@ def ball_of(public: np.ndarray, manifold: cdp.Manifold) -> cdp.Ball:
 def tensors(folder: Path, name: str) -> np.ndarray:
     """Diffusion tensors inside the brain, in um^2/ms."""
     stored = np.load(folder / "dti_tensors" / f"{name}.npz")
-    found = stored["tensor"][stored["mask"].astype(bool)] * 1e3
+    found = stored["tensor"][stored["mask"].astype(bool)]
     return found[np.linalg.eigvalsh(found)[:, 0] > 1e-3]
 
 
@@ -128,6 +131,59 @@ def tell_means(folder: Path, repeats: int) -> None:
             print(f"  {guarantee}: {'; '.join(told_of)}", flush=True)
 
 
+def tell_at_once(folder: Path) -> None:
+    """Shares at epsilon = 1, .7 of it the subspace's, and how often rejection would accept."""
+    ball, records = gestures(folder)[:2]
+    space, rng = ball.manifold, np.random.default_rng(1)
+    point = cdp.nonprivate.frechet_mean(records, space).value
+    coords = space.tangent_to_coords(space.log(records, point), point)
+    lengths, moment = np.linalg.norm(coords, axis=1), coords.T @ coords
+    for bound in (ball.radius, float(np.median(lengths))):
+        short = coords / np.maximum(lengths, bound)[:, None]
+        found, rates = [], []
+        for k in COUNTS:
+            form = 0.5 * 0.7 * (short.T @ short)
+            found.append(_chain(form, moment, k, rng) / float(np.trace(moment)))
+            rates.append(_acceptance(form, k, rng))
+        accepted = ", ".join(f"{rate:.1g}" for rate in rates)
+        print(f"at once, shortened to {bound:.2f}: {told(found)}; accepted {accepted}", flush=True)
+
+
+def _chain(form: np.ndarray, moment: np.ndarray, k: int, rng: np.random.Generator) -> float:
+    """Mean of tr V' moment V over subspaces V of dimension k with density exp(tr V' form V)."""
+    frame, kept = np.linalg.qr(rng.standard_normal(form.shape))[0], []
+    for sweep in range(60):
+        for i in range(k):
+            for j in range(k, len(form)):
+                u, v = frame[:, i].copy(), frame[:, j].copy()
+                across, along = u @ form @ v, (u @ form @ u - v @ form @ v) / 2
+                angle = rng.vonmises(np.arctan2(across, along), np.hypot(across, along)) / 2
+                frame[:, i] = np.cos(angle) * u + np.sin(angle) * v
+                frame[:, j] = np.cos(angle) * v - np.sin(angle) * u
+        if sweep >= 20:
+            kept.append(np.trace(frame[:, :k].T @ moment @ frame[:, :k]))
+    return float(np.mean(kept))
+
+
+def _acceptance(form: np.ndarray, k: int, rng: np.random.Generator) -> float:
+    """Largest acceptance of angular central Gaussian subspaces, bounded by each eigenvalue."""
+    values, dim = np.linalg.eigvalsh(form)[::-1], len(form)
+    costs = values[0] - values  # density exp(-tr V' diag(costs) V)
+    best = 0.0
+    for b in np.geomspace(0.05, 20.0, 25):
+
+        def over(x: np.ndarray, b: float = float(b)) -> np.ndarray:
+            return dim / 2 * np.log1p(2 * x / b) - x
+
+        # interlacing: the i-th eigenvalue is at least the i-th cost; `over` falls from (dim - b)/2
+        most = over(np.maximum(costs[:k], (dim - b) / 2)).sum()
+        draws = rng.standard_normal((4000, dim, k)) / np.sqrt(1 + 2 * costs / b)[:, None]
+        frames = np.linalg.qr(draws)[0]
+        own = np.linalg.eigvalsh(np.einsum("nik,i,nil->nkl", frames, costs, frames))
+        best = max(best, float(np.exp(over(own).sum(axis=1) - most).mean()))
+    return best
+
+
 def _angle(vector: np.ndarray, exact: np.ndarray) -> float:
     return float(np.arccos(np.clip(vector @ exact / np.linalg.norm(vector), -1, 1)))
 
@@ -142,6 +198,8 @@ def main() -> None:
     for part in given.parts:
         if part == "means":
             tell_means(folder, given.repeats)
+        elif part == "at-once":
+            tell_at_once(folder)
         else:
             tell_components(folder, part, given.repeats)
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -709,6 +709,21 @@ def volume_and_mask() -> bool:
 
 
 @case(
+    "a neuroscientist: patients and controls",
+    "`compare_means(patients, controls, ball, guarantee)`",
+    "that it takes the regions of both, and what makes them",
+    REFUSED,
+    newcomer=True,
+)
+def patients_and_controls() -> bool:
+    both, compare = np.zeros((2, 40, 2)), cast("Callable[..., Any]", cdp.compare_means)
+    ball = cdp.Ball("euclidean:2", [0.0, 0.0], 1.0)
+    return says(
+        lambda: compare(*both, ball, cdp.GDP(1.0)), "released regions", error=TypeError
+    ) and says(lambda: compare(*both), "confidence_region(records", error=TypeError)
+
+
+@case(
     "an engineer of brain-computer interfaces: pyRiemann's words",
     '`SPD(8, metric="riemann")`, `curvedp.MDM`',
     "the metric is understood; `curvedp.learning.PrivateMDM` is named",
@@ -717,6 +732,25 @@ def volume_and_mask() -> bool:
 def pyriemanns_words() -> bool:
     is_led = says(lambda: getattr(cdp, "MDM"), "PrivateMDM", error=AttributeError)  # noqa: B009
     return is_led and cdp.SPD(8, metric="riemann") == cdp.SPD(8)
+
+
+@case(
+    "the same: its keywords",
+    '`PrivateMDM(..., metric="riemann")`, `fit(..., sample_weight=w)`',
+    "the space's `metric=` and `units=` are named",
+    REFUSED,
+    newcomer=True,
+)
+def pyriemanns_keywords() -> bool:
+    model = cast("type[Any]", import_module("curvedp.learning").PrivateMDM)
+    ball = cdp.Ball("spd:2", np.eye(2), 1.0)
+    return says(
+        lambda: model(ball, cdp.GDP(1.0), metric="riemann"), "SPD(3, metric=", error=TypeError
+    ) and says(
+        lambda: model(ball, cdp.GDP(1.0)).fit(None, None, sample_weight=1.0),
+        "units=",
+        error=TypeError,
+    )
 
 
 @case(
@@ -735,6 +769,19 @@ def shapes_against_age() -> bool:
         ),
         "which x precedes",
     )
+
+
+@case(
+    "a biologist: landmarks that are missing",
+    "`KendallPlanar(8).as_points(landmarks, template=first)`",
+    "`descriptors.fill_landmarks` is named",
+    REFUSED,
+    newcomer=True,
+)
+def missing_landmarks() -> bool:
+    read: Any = cdp.KendallPlanar(8).as_points
+    shapes = _rng(22).standard_normal((30, 8, 2))
+    return says(lambda: read(shapes, template=shapes[0]), "fill_landmarks", error=TypeError)
 
 
 @case(
@@ -768,6 +815,20 @@ def rows() -> Iterator[str]:
         yield ""
 
 
+#: Who, pages that answered beside README and the guide, minutes to read all of these at 200 words a
+#: minute, calls, those refused, those of them without the way on, processor seconds of all calls.
+PATHS = """
+| an astronomer: orbits, earthquakes | [directions](../directions.md) | 13 | 25 | 6 | 1 | 1.5 |
+| a neuroscientist: connectomes, tensors | [coming from](../coming-from.md), \
+[the ball](../choosing-the-ball.md), [tests](../tests.md) | 25 | 26 | 8 | 2 | 2.5 |
+| an engineer: gestures, EEG | [learning](../learning.md) | 18 | 25 | 3 | 0 | 8.7 |
+| a biologist: skulls, leaves, brains | [regression](../geodesic-regression.md), \
+[descriptors](../descriptors.md) | 28 | 30 | 13 | 1 | 1.6 |
+| a search engineer: embeddings, a taxonomy | [PrivateMail](../privatemail.md), \
+[learning](../learning.md) | 27 | 30 | 5 | 1 | 8.0 |
+"""
+
+
 def page() -> str:
     """The page, with the verdicts that are expected: `run_all` tells whether they are found."""
     return "\n".join(
@@ -781,6 +842,15 @@ def page() -> str:
             "names what works. The last table",
             "has what people met who had read README and wrote what they would have guessed.\n",
             *rows(),
+            "Their paths, begun anew on 27 November 2026 with public data: pages that answered, "
+            "minutes to read them with README and the",
+            "guide at 200 words a minute, calls in the order in which they came to mind, and "
+            "processor seconds of all of these. Refused without",
+            "the way on: no `plot` of a mean direction; fractional anisotropy elsewhere than where "
+            "[it stands](../coming-from.md); `to_landmarks`;",
+            "neighbours of released queries.\n",
+            "| who | pages | minutes | calls | refused | without the way on | seconds |",
+            "|---|---|---|---|---|---|---|" + PATHS,
         ]
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, TypeVar, cast
@@ -23,6 +23,7 @@ _HINTS = {
     "bounds": "records are bounded by a ball: Ball(manifold, center, radius)",
     "metric": "it belongs to the space: SPD(3, metric='log-euclidean')",
     "sample_weight": "records count alike; those of one person are named by units=",
+    "template": "landmarks that are missing are filled by descriptors.fill_landmarks before",
     **{name: _READING.format(name) for name in ("order", "scalar_first", "angle_units", "mask")},
 }
 
@@ -67,29 +68,52 @@ NAMES_ELSEWHERE = {
 
 
 def hinting(function: F) -> F:
-    """The function, which tells its keywords, or what to write instead of others."""
+    """The function, which tells its arguments, or what to write instead of others."""
 
     @functools.cache
-    def own() -> dict[str, None]:
-        """Keywords, its own first; those of `**call` are the keys of its annotation."""
-        names: list[str] = []
+    def own() -> tuple[dict[str, None], list[str] | None]:
+        """Keywords, those of `**call` as its annotation has them; what may go without a name."""
+        names, plain = [], []
+        takes_any = False
         for parameter in inspect.signature(function).parameters.values():
             if parameter.kind is parameter.VAR_KEYWORD:
                 kind = str(parameter.annotation).removeprefix("Unpack[").removesuffix("]")
                 names += inspect.unwrap(function).__globals__[kind].__annotations__
-            elif parameter.kind is not parameter.VAR_POSITIONAL and parameter.name != "self":
-                names.append(parameter.name)
-        return dict.fromkeys(names)
+            elif parameter.kind is parameter.VAR_POSITIONAL:
+                takes_any = True
+            else:
+                if parameter.kind is not parameter.KEYWORD_ONLY:
+                    plain.append(parameter.name)
+                if parameter.name != "self":
+                    names.append(parameter.name)
+        return dict.fromkeys(names), None if takes_any else plain
 
     @functools.wraps(function)
     def told(*args: Any, **keywords: Any) -> Any:
-        for name in keywords:
-            if name not in own():
-                hint = _HINTS.get(name, f"it has {', '.join(own())}")
-                raise TypeError(f"{function.__name__}() has no keyword {name!r}: {hint}")
+        names, plain = own()
+        refuse_keywords(function.__name__, keywords, names)
+        if plain is not None:
+            refuse_places(function.__name__, len(args), plain, function.__doc__)
         return function(*args, **keywords)
 
     return cast(F, told)
+
+
+def refuse_keywords(caller: str, keywords: Iterable[str], own: Collection[str]) -> None:
+    """Raises TypeError for a keyword that is none of the caller's, with what to write instead."""
+    for name in keywords:
+        if name not in own:
+            hint = _HINTS.get(name, f"it has {', '.join(own)}")
+            raise TypeError(f"{caller}() has no keyword {name!r}: {hint}")
+
+
+def refuse_places(caller: str, number: int, plain: list[str], text: str | None) -> None:
+    """Raises TypeError for more arguments without names than there are places, with the summary."""
+    if number > len(plain):
+        about = (text or "").partition("\n")[0]
+        raise TypeError(
+            f"{caller}() takes {', '.join(plain)} without their names, and nothing else: {about}"
+        )
 
 
 def no_such_name(name: str, modules: tuple[str, ...]) -> AttributeError:

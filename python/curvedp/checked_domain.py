@@ -78,7 +78,7 @@ def check_any_ball(ball: Ball) -> Ball:
             "frechet_mean(records, manifold, guarantee).ball"
         )
     if not isinstance(ball, Ball):
-        raise TypeError(f"ball must be a Ball(manifold, center, radius), got {type(ball).__name__}")
+        raise TypeError(f"ball must be a Ball(manifold, center, radius), got {_told(ball)}")
     return ball
 
 
@@ -89,9 +89,16 @@ def as_domain(ball: Ball | Manifold | str) -> Ball:
     if not isinstance(ball, Ball):
         raise TypeError(
             "ball must be a Ball(manifold, center, radius), or for a mean without a ball a "
-            f"Manifold, such as Sphere(2), got {type(ball).__name__}"
+            f"Manifold, such as Sphere(2), got {_told(ball)}"
         )
     return ball
+
+
+def _told(ball: object) -> str:
+    """Text for what stands in the place of a ball."""
+    if ball is None:
+        return "None: a mean without a ball has none where none can hold 95 % of its records"
+    return type(ball).__name__
 
 
 def refused_radius(ball: Ball, is_served: Callable[[Ball], bool]) -> ValueError:

@@ -16,8 +16,8 @@ import batch_cases as cases
 import curvedp as cdp
 import curvedp.batch
 from curvedp.batch import layout, sizes
-from curvedp.batch.columns import key_columns, key_hashes, runs
 from curvedp.batch.files import File
+from curvedp.batch.keys import key_columns, key_hashes, runs
 from curvedp.batch.parquet import Source
 from curvedp.batch.units import Memberships
 

@@ -126,6 +126,30 @@ def test_a_file_that_changes_while_it_is_searched_is_refused_and_paid(
     assert ledger.spent == GUARANTEES[1]
 
 
+@pytest.mark.parametrize("guarantee", GUARANTEES, ids=str)
+def test_a_process_that_ends_within_a_search_has_paid_for_all_of_it(
+    tmp_path: Path, guarantee: cdp.Guarantee
+) -> None:
+    """What the ledger's file holds after each reading is what another process finds there."""
+    path = file_of(tmp_path / "in.parquet", records_of(cdp.Sphere(2)))
+    own, left = tmp_path / "own.ledger", []
+
+    def told(number: int, _: int) -> None:
+        copy = tmp_path / f"after-{number}.ledger"
+        copy.write_bytes(own.read_bytes())
+        copy.chmod(0o600)
+        with cdp.Ledger.open(copy) as found:
+            left.append([entry.guarantee for entry in found.entries])
+
+    with cdp.Ledger(guarantee, path=own) as ledger:
+        release(path, "sphere:2", guarantee, ledger=ledger, progress=told)
+    assert left[0] == []
+    assert len(left) > 4
+    assert all(entries == [guarantee] for entries in left[1:])
+    with pytest.raises((TypeError, ValueError), match="resume"):
+        release(path, "sphere:2", guarantee, resume=True)
+
+
 @pytest.mark.parametrize("n", [0, 1])
 def test_too_few_records_are_no_error_where_their_number_is_protected(
     tmp_path: Path, n: int

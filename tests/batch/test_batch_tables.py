@@ -16,7 +16,8 @@ import batch_cases as cases
 import curvedp as cdp
 import curvedp.batch
 from batch_cases import release
-from curvedp.batch.columns import RecordColumns, as_table, group_names, key_columns, runs
+from curvedp.batch.columns import RecordColumns, as_table
+from curvedp.batch.keys import group_names, key_columns, runs
 from curvedp.errors import BatchError, ExistenceError
 
 

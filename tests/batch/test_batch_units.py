@@ -8,8 +8,10 @@ import batch_cases as cases
 import curvedp as cdp
 import curvedp.batch
 from batch_cases import release
-from curvedp.batch import columns, ordered, sizes, units
-from curvedp.batch.columns import RecordColumns, key_columns, key_hashes, runs, unit_hashes
+from curvedp.batch import keys as group_keys
+from curvedp.batch import ordered, sizes, units
+from curvedp.batch.columns import RecordColumns
+from curvedp.batch.keys import key_columns, key_hashes, runs, unit_hashes
 from curvedp.batch.parquet import Source
 from curvedp.batch.sizes import group_sizes
 from curvedp.errors import BatchError
@@ -105,7 +107,7 @@ def test_the_number_of_persons_is_known_before(arrange, tmp_path, monkeypatch):
 def test_a_person_in_two_groups_whose_keys_have_one_hash_is_in_two(tmp_path):
     """Keys of several integers can be found that have one hash; the guarantee counts groups."""
     # the second integer makes up for what the first changes, modulo 2^64
-    mixed = columns._mixed(np.array([1, 2], dtype=np.uint64))
+    mixed = group_keys._mixed(np.array([1, 2], dtype=np.uint64))
     other = (mixed[:1] - mixed[1:] + np.uint64(5)).view(np.int64)
     keys = np.array([[1, 5], [2, other[0]], [3, 0]])
     both = pa.table({"a": keys[:, 0], "b": keys[:, 1]})

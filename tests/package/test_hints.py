@@ -171,3 +171,69 @@ def test_shapes_in_space_are_led_to_alignment():
 def test_modules_of_extras_need_no_import_of_their_own():
     assert cdp.batch.release is not None
     assert cdp.learning.PrivateMDM is not None
+
+
+def test_more_arguments_than_have_a_place_are_answered_by_what_the_function_does():
+    ball, records, guarantee = (
+        cdp.Ball("euclidean:2", [0.0, 0.0], 1.0),
+        np.zeros((90, 2)),
+        cdp.GDP(1.0),
+    )
+    with pytest.raises(
+        TypeError, match=r"^compare_means\(\) takes a, b without .*released regions"
+    ):
+        cdp.compare_means(records, records, ball, guarantee)
+    with pytest.raises(
+        TypeError, match=r"^frechet_mean\(\) takes records, ball, guarantee without"
+    ):
+        cdp.frechet_mean(records, ball, guarantee, 1.0)
+
+
+def test_records_in_place_of_regions_are_answered_by_what_makes_regions():
+    region = cdp.confidence_region(
+        np.zeros((90, 2)), cdp.Ball("euclidean:2", [0.0, 0.0], 1.0), cdp.GDP(1.0)
+    )
+    for pair in ((np.zeros((9, 2)),) * 2, (region, np.zeros((9, 2))), (None, region)):
+        with pytest.raises(TypeError, match=r"give two regions, .*confidence_region\(records"):
+            cdp.compare_means(*pair)
+
+
+def test_missing_landmarks_are_led_to_what_fills_them():
+    with pytest.raises(
+        TypeError, match=r"^as_points\(\) has no keyword 'template': .*fill_landmarks"
+    ):
+        cdp.KendallPlanar(8).as_points(np.zeros((2, 8, 2)), template=np.zeros((8, 2)))
+
+
+def test_keywords_of_estimators_are_answered_as_those_of_functions():
+    learning = pytest.importorskip("curvedp.learning")
+    ball = cdp.Ball("spd:2", np.eye(2), 1.0)
+    for name in set(learning.__all__) - {"Estimator"}:
+        kind = getattr(learning, name)
+        with pytest.raises(TypeError, match=rf"^{name}\(\) has no keyword 'metric': .*space"):
+            kind(metric="riemann")
+        with pytest.raises(TypeError, match=r"^fit\(\) has no keyword 'sample_weight': .*units="):
+            kind.fit(kind.__new__(kind), None, None, sample_weight=1.0)
+    with pytest.raises(TypeError, match=r"^PrivateKMeans\(\) takes n_clusters without .*centres"):
+        learning.PrivateKMeans(ball, cdp.GDP(1.0), 3)
+    model = learning.PrivateMDM(ball, cdp.GDP(1.0), classes_per_unit=2)
+    assert model.get_params()["classes_per_unit"] == 2
+
+    class Wide(learning.PrivateMDM):
+        def __init__(self, **given):
+            self.extra = given.pop("extra")
+            super().__init__(**given)
+
+    assert Wide(ball=ball, guarantee=cdp.GDP(1.0), extra=3).extra == 3
+
+
+def test_a_ball_that_a_mean_has_not_released_is_told_from_other_mistakes():
+    rng, records = np.random.default_rng(0), np.zeros((900, 3))
+    wide = rng.normal([0.0, 0.0, 1.2], 1.0, (900, 3))
+    ball = cdp.frechet_mean(wide, "sphere:2", cdp.GDP(3.0), seed=1).ball
+    assert ball is None
+    for release in (cdp.frechet_mean, cdp.frechet_variance, cdp.confidence_region):
+        with pytest.raises(TypeError, match=r"got None: a mean without a ball has none where"):
+            release(records, ball, cdp.GDP(1.0))
+        with pytest.raises(TypeError, match=r"got float$"):
+            release(records, 1.0, cdp.GDP(1.0))

@@ -23,6 +23,7 @@ from guarantee_table import (
     FEW,
     GAUSSIAN,
     NONE,
+    ON_TORI,
     PLACES,
     PURE,
     ROOT,
@@ -77,6 +78,8 @@ def cells() -> list[pytest.param]:
 
 def _cell(row, column: str) -> dict[str, str]:
     """What is promised on each of the spaces of a cell."""
+    if row.spaces[column] == ON_TORI:
+        return {spec: PURE if spec == "torus:2" else NONE for spec in COLUMNS[column]}
     if SMALL not in row.mechanism:
         return dict.fromkeys(COLUMNS[column], row.spaces[column])
     specs = [*COLUMNS[column], *([FEW[column]] if column in FEW else [])]

@@ -5,17 +5,17 @@ Tutorial: from records to a release
 Five hundred and eighty-four 3 × 3 matrices, one for each person let us say, and a board that
 allows a total budget. This page goes from the records to a mean with its error, a region, and
 means by site, and shows everything that it prints. The diffusion tensors are shipped and public,
-so that exact answers may stand beside private ones here; of your own records nobody sees them. Who
-does not know differential privacy reads `What a guarantee promises
+so that exact answers may stand beside private ones here; for your own records nobody would see
+them. If differential privacy is new to you, read `What a guarantee promises
 <plot_what_a_guarantee_promises.html>`_ first.
 """
 
 # %%
 # 1. Records
 # ----------
-# A record is what one person (or device, or day) contributes. A guarantee says that replacing one
-# record changes what is released little. If persons contributed several, say whose each record is,
-# ``units=labels``, or how many at most, ``records_per_unit=k``.
+# A record is what one person (or device, or day) contributes. A guarantee bounds how much the
+# release changes when one record is replaced. If people contributed several, say whose each record
+# is, ``units=labels``, or how many there are at most, ``records_per_unit=k``.
 
 import itertools
 
@@ -55,9 +55,9 @@ first
 # ---------
 # This mean found out where the records lie, and paid for that. Other statistics want a ball: a
 # public centre and radius on which records are projected. Take the ball that a mean has released,
-# or what is known without the data (`choosing the ball <../../choosing-the-ball.html>`_). In this
-# unit, 10⁻³ mm²/s, free water at body temperature has 3, and say that no axis of tissue has less
-# than .1:
+# or what is known without the data (`choosing the ball <../../choosing-the-ball.html>`_). In the
+# unit of these tensors, 10⁻³ mm²/s, free water at body temperature has a diffusivity of 3; suppose
+# that no axis of tissue has less than .1:
 
 print(first.ball)
 extremes = [np.diag(axes) for axes in itertools.product([0.1, 3.0], repeat=3)]
@@ -99,10 +99,10 @@ for name, release in {"no ball": first, "ball": mean, "adaptive": adaptive}.item
 print("spent", ledger.spent, "remaining", ledger.remaining)
 
 # %%
-# A mean on a ball is that of the records *as moved to the ball*, which is a distance of its own
-# from the mean of all. The picture shows a mean with the ball's centre and the error to expect. A
-# notebook shows ``adaptive.plot()`` itself; a script gives it axes of pyplot, or saves its
-# ``figure_``.
+# A mean on a ball is that of the records *as moved to the ball*, which lies some way from the mean
+# of the records as they are. The picture shows a mean with the ball's centre and the error to
+# expect. A notebook shows ``adaptive.plot()`` itself; a script gives it axes of pyplot, or saves
+# its ``figure_``.
 
 axes = plt.figure(figsize=(6.2, 4.6), layout="constrained").add_subplot(projection="3d")
 adaptive.plot(ax=axes)
@@ -111,8 +111,8 @@ plt.show()
 # %%
 # 5. A confidence region
 # ----------------------
-# It counts the noise and the sampling error: the mean of the *population* lies in it with 95 per
-# cent. It has a budget of its own here, as another study would.
+# It accounts for the noise and for the sampling error: in 95 per cent of studies it holds the mean
+# of the *population*. It has a budget of its own here, as another study would.
 
 study = cdp.Ledger(cdp.GDP(mu=1.5))
 region = cdp.confidence_region(tensors, ball, cdp.GDP(1.0), ledger=study)
@@ -136,8 +136,8 @@ print(means.report())
 # %%
 # 7. Errors
 # ---------
-# They come before noise is drawn, and say what to do. No *record* causes one: what is no point
-# counts as the ball's centre, and in ``coverage``.
+# They come before noise is drawn, and say what to do. No *record* causes one: a record that is no
+# point counts as the ball's centre, and ``coverage`` counts how many were none.
 
 try:
     cdp.frechet_mean(tensors, ball, cdp.GDP(1.9), ledger=ledger)

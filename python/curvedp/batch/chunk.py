@@ -9,7 +9,8 @@ import numpy as np
 
 from curvedp._guard import quiet
 from curvedp._validation import FloatArray, as_count
-from curvedp.batch.columns import Hashes, RecordColumns, group_names
+from curvedp.batch.columns import RecordColumns
+from curvedp.batch.keys import Hashes, group_names
 from curvedp.privacy import NoiseSecret
 from curvedp.statistics.call import Call, Designs, Report
 from curvedp.statistics.grouping import Names, Offsets, side_by_side, units_of_groups

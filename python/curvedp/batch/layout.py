@@ -18,7 +18,7 @@ from typing import Any
 
 from curvedp._arrow import pa
 from curvedp.batch.chunk import rows_of_chunk
-from curvedp.batch.columns import Hashes, in_order, key_schema
+from curvedp.batch.keys import Hashes, in_order, key_schema
 from curvedp.batch.ordered import OutOfOrder, Range, cut, groups_in_order, groups_of, joined
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.parquet import Source

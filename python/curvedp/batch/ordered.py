@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from curvedp._arrow import pa
-from curvedp.batch.columns import Hashes, in_order, key_columns, runs, unit_hashes
+from curvedp.batch.keys import Hashes, in_order, key_columns, runs, unit_hashes
 from curvedp.batch.parquet import Source
 from curvedp.batch.storage import read_table
 from curvedp.batch.units import Memberships, first_records

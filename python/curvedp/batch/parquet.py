@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from curvedp._arrow import ipc, pa, pq
-from curvedp.batch.columns import select
 from curvedp.batch.decoding import Footer, Stream, width_of
 from curvedp.batch.files import (
     File,
@@ -27,6 +26,7 @@ from curvedp.batch.files import (
     fingerprint_of_files,
     name_of,
 )
+from curvedp.batch.keys import select
 from curvedp.batch.listing import filesystem_of
 from curvedp.errors import BatchError
 
@@ -56,6 +56,8 @@ class Source:
         self.location = location
         self._files = find_files(location)
         found = each_of(self._files, Footer.of)
+        for name in set(columns).difference(found[0].schema.names):
+            check_spelling(self._files, name)
         self.stamps = [own.stamp for own in found]
         self._digests = [own.digest for own in found]
         self._encoded = sum((own.encoded for own in found), Counter[str]())
@@ -66,8 +68,6 @@ class Source:
             if file.keys or checked is None or not own.schema.equals(checked):
                 self._check(file, own.schema, columns)
                 checked = own.schema
-        for name in set(columns).difference(found[0].schema.names):
-            check_spelling(self._files, name)
         sizes = [own.rows for own in found]
         self._arrange(sizes, columns)
 

@@ -21,15 +21,8 @@ from numpy.typing import NDArray
 
 from curvedp._arrow import ipc, pa, pc
 from curvedp._validation import FloatArray
-from curvedp.batch.columns import (
-    Hashes,
-    RecordColumns,
-    group_names,
-    key_columns,
-    key_hashes,
-    key_schema,
-    runs,
-)
+from curvedp.batch.columns import RecordColumns
+from curvedp.batch.keys import Hashes, group_names, key_columns, key_hashes, key_schema, runs
 from curvedp.batch.results import count_sizes
 from curvedp.batch.storage import read_table, replacing, write_table
 from curvedp.batch.units import Memberships, first_records

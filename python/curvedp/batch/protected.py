@@ -18,17 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from curvedp._arrow import pa, pc
-from curvedp.batch.columns import (
-    RecordColumns,
-    Table,
-    key_columns,
-    select,
-)
+from curvedp._arrow import pa
+from curvedp.batch.columns import RecordColumns
 from curvedp.batch.files import Location, check_outside, is_location
 from curvedp.batch.folder import folder_of, new_folder, remove_folder
+from curvedp.batch.keys import Table, numbered_keys, unit_codes
 from curvedp.batch.output import Output, output_of
 from curvedp.batch.parameters import (
     BatchParameters,
@@ -43,7 +38,6 @@ from curvedp.batch.storage import as_json
 from curvedp.batch.tables import BatchReleases
 from curvedp.checked_domain import WholeSpace, as_domain
 from curvedp.domain import Ball
-from curvedp.errors import BatchError
 from curvedp.manifolds.reading import Reading
 from curvedp.statistics import Statistic
 from curvedp.statistics.beside import check_statistic
@@ -92,10 +86,10 @@ def release_protected(
     own = check_columns(check_statistic(statistic), groups, columns, *beside)
     check_of_batch(statistic)
     names = [name for name in (*groups, *columns, own, units) if name is not None]
-    table = all_rows(data, names) if is_location(data) else data
     rows = Rows(statistic, columns, own, units, ball, reading)
     with contextlib.ExitStack() as stack:
         place = None if out is None else stack.enter_context(_new_result(out, data))
+        table = all_rows(data, names) if is_location(data) else data
         more = {"groups_per_unit": groups_per_unit, **options}
         result, described = _release_groups(rows, table, groups, keys, more)
         if place is None:
@@ -117,13 +111,11 @@ def _release_groups(
     rows: Rows, table: Table, by: tuple[str, ...], keys: Any, options: dict[str, Any]
 ) -> tuple[Table, dict[str, Any]]:
     """The releases of groups as a table, and the manifest."""
-    of_records = key_columns(table, by)
-    public = None if keys is None else public_keys(keys, of_records.schema)
-    names, group = numbered_keys(of_records, public)
-    if public is None:  # a record without a key is in no group
+    names, group = numbered_keys(table, by, keys)
+    if keys is None:  # a record without a key is in no group
         kept = np.flatnonzero(group >= 0)
         table, group = table.take(pa.array(kept)), group[kept]
-    numbers = None if public is None else np.arange(len(names))
+    numbers = None if keys is None else np.arange(len(names))
     found: Releases[Any] = rows.release(table, groups=group, keys=numbers, **options)
     shown = names.take(pa.array(np.asarray(found.labels, dtype=np.int64)))
     result = releases_table(shown, found)
@@ -147,7 +139,7 @@ def _release_groups(
 
 @contextlib.contextmanager
 def _new_result(out: str | os.PathLike[str], data: Location | Table) -> Iterator[Output]:
-    """A place for a result, made before anything is spent and swept afterwards."""
+    """A place for a result, made before a record is read and swept afterwards."""
     target = Path(out).resolve()
     folder = folder_of(target)
     place = output_of(target, folder, secrets.token_hex(16))
@@ -206,8 +198,7 @@ class Rows:
         """The release of all records of a table, or of groups of them."""
         statistic, ball = self.statistic, self.ball
         if self.units is not None:
-            select(table.schema, [self.units])
-            codes = _codes(key_columns(table, [self.units]).column(0))
+            codes = unit_codes(table, self.units)
             named = np.flatnonzero(codes >= 0)  # a record without a name is left out
             table, options["units"] = table.take(pa.array(named)), codes[named]
             if options.get("groups") is not None:
@@ -227,66 +218,3 @@ class Rows:
         return release_of_rows(
             statistic, records, beside, ball, guarantee, n_guess=n_guess, **options
         )
-
-
-def _codes(column: Any) -> NDArray[np.int64]:
-    """Integers that are equal where values are; -1 where they are missing."""
-    whole = column.combine_chunks()
-    array = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
-    codes = array.dictionary_encode().indices.cast(pa.int64())
-    return np.asarray(pc.fill_null(codes, -1).to_numpy(zero_copy_only=False))
-
-
-def public_keys(given: Any, schema: Any) -> Table:
-    """Public keys as a table: from one, or from values, or tuples of them for several columns.
-
-    Raises
-    ------
-    BatchError
-        For keys of another type or form, missing ones, and equal ones.
-    """
-    try:
-        if hasattr(given, "__arrow_c_stream__"):
-            table = key_columns(pa.table(given), schema.names).cast(schema)
-        else:
-            rows = [own if isinstance(own, (tuple, list)) else (own,) for own in given]
-            if not rows or {len(row) for row in rows} != {len(schema)}:
-                raise BatchError(
-                    f"keys must hold a value for each of {len(schema)} key columns, for each group"
-                )
-            columns = zip(*rows, strict=True)
-            arrays = [pa.array(own, kind) for own, kind in zip(columns, schema.types, strict=True)]
-            table = pa.table(arrays, schema=schema)
-    except (pa.ArrowException, TypeError, OverflowError) as error:
-        raise BatchError(f"keys are not of the types of the key columns: {schema.types}") from error
-    if any(column.null_count for column in table.columns):
-        raise BatchError("keys must not be missing")
-    if len(_distinct(table)) < len(table):
-        raise BatchError("keys names a group twice")
-    return table
-
-
-def _distinct(table: Table) -> Table:
-    return table.group_by(table.column_names, use_threads=False).aggregate([])
-
-
-def numbered_keys(keys: Table, public: Table | None) -> tuple[Table, NDArray[np.int64]]:
-    """The keys of all groups in order, and the number of each record's, -1 for none.
-
-    Parameters
-    ----------
-    keys : pyarrow.Table
-        Of the records.
-    public : pyarrow.Table or None
-        The public keys; None for all that occur.
-    """
-    plain = [f"k{number}" for number in range(keys.num_columns)]
-    own = keys.rename_columns(plain)
-    names = _distinct(own).drop_null() if public is None else public.rename_columns(plain)
-    names = names.sort_by([(name, "ascending") for name in plain]).combine_chunks()
-    numbered = names.append_column("group", pa.array(np.arange(len(names))))
-    rows = own.append_column("row", pa.array(np.arange(len(own))))
-    found = rows.join(numbered, keys=plain, join_type="inner", use_threads=False)
-    group = np.full(len(keys), -1, dtype=np.int64)
-    group[found.column("row").to_numpy()] = found.column("group").to_numpy()
-    return names.rename_columns(keys.column_names), group

@@ -8,8 +8,9 @@ from functools import partial
 from typing import Any
 
 from curvedp._guard import quiet
-from curvedp.batch.columns import RecordColumns, Table, as_table
+from curvedp.batch.columns import RecordColumns, as_table
 from curvedp.batch.files import Location, is_files, is_location, location_of, name_of
+from curvedp.batch.keys import Table
 from curvedp.batch.large import PointsOfFile, release_mean_of_file
 from curvedp.batch.located import is_searched, release_located_of_file
 from curvedp.batch.parameters import (

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from curvedp.batch.columns import Hashes, key_columns, key_hashes, unit_hashes
+from curvedp.batch.keys import Hashes, key_columns, key_hashes, unit_hashes
 from curvedp.batch.ordered import OutOfOrder, columns_of_keys, groups_in_order
 from curvedp.batch.parquet import Source
 from curvedp.batch.results import count_sizes

@@ -19,9 +19,10 @@ from curvedp._html import MOST_ROWS, card
 from curvedp._validation import FloatArray
 from curvedp.ball_templates import stored_unit
 from curvedp.batch.chunk import Chunk, rows_of_chunk
-from curvedp.batch.columns import RecordColumns, Table, grouped, key_columns, select
+from curvedp.batch.columns import RecordColumns
 from curvedp.batch.counts import added_up, count_of, counts_of_groups
 from curvedp.batch.folder import folder_of
+from curvedp.batch.keys import Table, grouped, key_columns, select
 from curvedp.batch.output import output_of, read_manifest
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.results import count_sizes, errors_of, manifest, mechanisms_of

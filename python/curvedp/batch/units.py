@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from curvedp.batch.columns import Hashes
+from curvedp.batch.keys import Hashes
 from curvedp.batch.storage import replacing
 from curvedp.statistics.grouping import most_groups, refuse_many_groups
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
+from curvedp._hints import refuse_keywords, refuse_places
 from curvedp._labels import refuse_missing
 from curvedp._validation import FloatArray
 from curvedp.checked_domain import check_any_ball, check_ball
@@ -129,6 +131,15 @@ class Estimator(BaseEstimator, Disclosed):  # type: ignore[misc]
     seed: int | None = None
     coverage: CoverageOption = None
     n_guess: int | None = None
+
+    def __new__(cls, *args: Any, **given: Any) -> Self:
+        _, *own = inspect.signature(cls.__init__).parameters.values()
+        if all(one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL) for one in own):
+            refuse_keywords(cls.__name__, given, [one.name for one in own])
+            plain = [one.name for one in own if one.kind is one.POSITIONAL_OR_KEYWORD]
+            refuse_places(cls.__name__, len(args), plain, cls.__doc__)
+        made: Self = super().__new__(cls)
+        return made
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters of the constructor; parameters as in `sklearn.base.BaseEstimator`."""

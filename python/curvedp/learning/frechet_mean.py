@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 import curvedp
 from curvedp._guard import quiet
+from curvedp._hints import hinting
 from curvedp._validation import FloatArray
 from curvedp.learning._sklearn import check_is_fitted
 from curvedp.learning.estimator import Transformer, all_or_nothing
@@ -71,6 +72,7 @@ class FrechetMean(Transformer):
 
     @quiet
     @all_or_nothing
+    @hinting
     def fit(self, X: ArrayLike, y: object = None, units: GroupsLike = None) -> Self:
         """Makes a release; each call spends the guarantee again.
 

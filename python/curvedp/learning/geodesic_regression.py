@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp._guard import quiet
+from curvedp._hints import hinting
 from curvedp._validation import FloatArray, as_float_array
 from curvedp.learning._sklearn import RegressorMixin, check_is_fitted
 from curvedp.learning.estimator import Estimator, all_or_nothing
@@ -66,6 +67,7 @@ class GeodesicRegression(RegressorMixin, Estimator):  # type: ignore[misc]
 
     @quiet
     @all_or_nothing
+    @hinting
     def fit(self, X: ArrayLike, y: ArrayLike, units: GroupsLike = None) -> Self:
         """Makes a release from covariates and records; each call spends the guarantee again.
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp._guard import quiet
+from curvedp._hints import hinting
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.learning._sklearn import ClusterMixin
@@ -72,6 +73,7 @@ class PrivateKMeans(ClusterMixin, Transformer):  # type: ignore[misc]
 
     @quiet
     @all_or_nothing
+    @hinting
     def fit(self, X: ArrayLike, y: object = None, units: GroupsLike = None) -> Self:
         """Releases the centres and spends the guarantee.
 

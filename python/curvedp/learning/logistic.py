@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp._guard import quiet
+from curvedp._hints import hinting
 from curvedp._labels import refuse_missing
 from curvedp._validation import FloatArray
 from curvedp.learning._sklearn import ClassifierMixin, check_is_fitted
@@ -64,6 +65,7 @@ class TangentLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mis
 
     @quiet
     @all_or_nothing
+    @hinting
     def fit(self, X: ArrayLike, y: ArrayLike, units: GroupsLike = None) -> Self:
         """Releases the coefficients and spends the guarantee.
 

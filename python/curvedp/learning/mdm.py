@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp._guard import quiet, warn_of_paid
+from curvedp._hints import hinting
 from curvedp._labels import refuse_missing
 from curvedp._validation import FloatArray
 from curvedp.errors import NoiseWarning
@@ -90,6 +91,7 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
 
     @quiet
     @all_or_nothing
+    @hinting
     def fit(self, X: ArrayLike, y: ArrayLike, units: GroupsLike = None) -> Self:
         """Releases the mean of each class and spends the guarantee.
 

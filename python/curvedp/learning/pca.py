@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp._guard import quiet
+from curvedp._hints import hinting
 from curvedp._labels import as_labels, ordered_codes
 from curvedp._validation import FloatArray, as_choice, as_count, as_numbers
 from curvedp.learning._sklearn import check_is_fitted
@@ -99,6 +100,7 @@ class TangentPCA(Transformer):
 
     @quiet
     @all_or_nothing
+    @hinting
     def fit(self, X: ArrayLike, y: object = None, units: GroupsLike = None) -> Self:
         """Releases mean and components and spends the guarantee.
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp import _core
+from curvedp._hints import hinting
 from curvedp._validation import FloatArray, as_array, as_float_array, as_points, of_cell
 from curvedp.manifolds.reading import PLAIN, Reading, Written, columns_of_points
 
@@ -40,6 +41,7 @@ class RecordReader(abc.ABC):
     def point_size(self) -> int:
         """Number of float64 entries of a point."""
 
+    @hinting
     def as_points(
         self,
         records: ArrayLike,

@@ -10,6 +10,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
+from curvedp._hints import hinting
 from curvedp._html import card
 from curvedp._validation import FloatArray, as_probability
 from curvedp.manifolds import Manifold, as_manifold
@@ -121,6 +122,7 @@ def compare_means(
 def compare_means(
     a: Releases[ConfidenceRegion], b: Releases[ConfidenceRegion], *, level: float = 0.05
 ) -> dict[Hashable, MeanComparison]: ...
+@hinting
 def compare_means(
     a: ConfidenceRegion | Releases[ConfidenceRegion],
     b: ConfidenceRegion | Releases[ConfidenceRegion],
@@ -149,6 +151,8 @@ def compare_means(
 
     Raises
     ------
+    TypeError
+        If they are no regions, such as records.
     ValueError
         If the regions lie on different manifolds, or the groups of one have labels and those of the
         other offsets.
@@ -173,8 +177,11 @@ def compare_means(
             for label, region in a.items()
             if label in others
         }
-    if isinstance(a, Releases) or isinstance(b, Releases):
-        raise TypeError("give two regions, or the regions of groups twice")
+    if not (isinstance(a, ConfidenceRegion) and isinstance(b, ConfidenceRegion)):
+        raise TypeError(
+            "give two regions, or the regions of groups twice: confidence_region(records, ball, "
+            "guarantee) of either sample"
+        )
     if a.manifold != b.manifold:
         raise ValueError(f"the regions lie on different manifolds, {a.manifold} and {b.manifold}")
     space = as_manifold(a.manifold)

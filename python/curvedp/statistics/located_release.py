@@ -48,6 +48,11 @@ class LocatedMeanRelease(Release):
         mean by about as much at most.
     left : float
         What the last step leaves of the way to the mean.
+    last_step, moved : float
+        Length of the last step, and of those before it since records were counted.
+    overtaken : float
+        Most of the share of records that were counted within the clip level and may lie beyond it
+        where the last step began: 0 if they were counted there.
     most_error : float
         Expected distance if as many records as the counts do not exclude (`most_beyond`) lie at the
         distance `reach`, all in one direction; `expected_error` is that if no more lie beyond the
@@ -84,6 +89,9 @@ class LocatedMeanRelease(Release):
     noise: float
     cut: float
     left: float
+    last_step: float
+    moved: float
+    overtaken: float
     most_error: float
     reach: float
     spread: float
@@ -100,9 +108,11 @@ class LocatedMeanRelease(Release):
     def error_within(self, reach: float) -> float:
         """Expected distance if `most_beyond` of the records lie at a distance, in one direction.
 
-        sqrt(noise^2 + l^2 + (s (reach - clip level)/(1 - s))^2), s the share `most_beyond`, l what
-        the last step leaves at most (2 `left` on negative curvature, else `left`), and at least
-        `expected_error`: docs/proofs/sums-of-messages.md, theorems 6 and 8.
+        sqrt(noise^2 + l^2 + ((s f + o min(moved, f))/(1 - s))^2), f = reach + `last_step` - clip
+        level, s the share `most_beyond`, o `overtaken`, l what the last step leaves at most
+        (2 `left` on negative curvature, else `left`), and at least `expected_error`:
+        docs/proofs/sums-of-messages.md, theorems 6, 8 and 9. A single release may be farther off,
+        as noise is: 3 times where it is all of the error, by chance 1 in 60 on a line.
 
         Parameters
         ----------
@@ -123,7 +133,8 @@ class LocatedMeanRelease(Release):
         assert self.expected_error is not None
         along = most_left(self.left, as_manifold(self.manifold).curvature_bounds[0])
         own = (self.noise, along, self.clip_level)
-        return max(self.expected_error, error_beyond(*own, self.most_beyond, reach))
+        far = (self.most_beyond, reach + self.last_step, self.overtaken, self.moved)
+        return max(self.expected_error, error_beyond(*own, *far))
 
     @property
     def ball(self) -> Ball | None:
@@ -222,6 +233,9 @@ class LocatedMeanRelease(Release):
         return f"{super().__repr__()[:-1]}, {error}>"
 
 
+_LENGTHS = ("noise", "cut", "left", "last_step", "moved", "spread", "level")
+
+
 def told(space: Manifold, found: list[Found], way: Way, n: int | None) -> dict[str, Any]:
     """Fields of a release of what was found on each factor; `n` is None where it is protected."""
     missing = [own for own in found if own.value is None]
@@ -260,7 +274,8 @@ def told(space: Manifold, found: list[Found], way: Way, n: int | None) -> dict[s
         "clip_level": joint("radius"),
         "within": nearest.within,
         "within_error": nearest.within_error,
-        **{name: joint(name) for name in ("noise", "cut", "left", "spread", "level")},
+        "overtaken": max(own.overtaken for own in found),
+        **{name: joint(name) for name in _LENGTHS},
         "spent": together([own.spent for own in found], way),
         "blocks": max(own.blocks for own in found),
         "rounds": max(own.rounds for own in found),

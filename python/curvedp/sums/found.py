@@ -51,11 +51,19 @@ def most_left(left: float, least_curvature: float) -> float:
     return left / MISJUDGED if least_curvature < 0.0 else left
 
 
-def error_beyond(noise: float, left: float, clip: float, share: float, reach: float) -> float:
+def error_beyond(
+    noise: float,
+    left: float,
+    clip: float,
+    share: float,
+    reach: float,
+    overtaken: float = 0.0,
+    moved: float = 0.0,
+) -> float:
     """Expected error if that share of the records lies at a distance, all in one direction.
 
-    Clipping moves the mean by e/h at most, e the mean excess over the clip level and h the share
-    of records within it (theorem 6).
+    Clipping moves the mean by e/(1 - s) at most, e the mean excess over the clip level and s the
+    share (theorems 6 and 9).
 
     Parameters
     ----------
@@ -65,12 +73,18 @@ def error_beyond(noise: float, left: float, clip: float, share: float, reach: fl
         The clip level.
     share : float
     reach : float
-        The distance.
+        The distance, from the point about which logarithms are clipped.
+    overtaken, moved : float
+        Share of other records that this point may have left behind the clip level, and its
+        distance from where they were counted.
     """
-    if reach <= clip or share == 0.0:
+    if reach <= clip:
         return math.hypot(noise, left)
     within = 1.0 - share
-    return math.hypot(noise, left, share * (reach - clip) / within if within > 0.0 else math.inf)
+    excess = share * (reach - clip) + overtaken * min(moved, reach - clip)
+    if excess > 0.0:
+        excess = excess / within if within > 0.0 else math.inf
+    return math.hypot(noise, left, excess)
 
 
 @dataclass(frozen=True)
@@ -121,6 +135,11 @@ class Found:
         Expected length of the noise, and mean excess over the clip level.
     left : float
         Length that the last step leaves, as a step of a descent with an approximate Hessian does.
+    last_step, moved : float
+        Length of the last step, and of those before it since the counts.
+    overtaken : float
+        Most of the share of records that were counted within the clip level and may lie beyond it
+        where the last step began.
     sensitivity, scale : float
         What a unit changes in the last mean of logarithms, and the noise of each coordinate.
     spread : float
@@ -151,6 +170,9 @@ class Found:
     noise: float = math.nan
     cut: float = math.nan
     left: float = 0.0
+    last_step: float = math.nan
+    moved: float = math.nan
+    overtaken: float = math.nan
     sensitivity: float = math.nan
     scale: float = math.nan
     spread: float = math.nan

@@ -194,7 +194,7 @@ class Search:
         if self.clip is not None:
             radius = min(self.clip, geometry.largest)
             index = tails.at_most(radius)
-        slowness = min(0.6, self.schedule.slowness + abs(step.hessian - 1.0) / 2.0)
+        slowness, moved = min(0.6, self.schedule.slowness + abs(step.hessian - 1.0) / 2.0), 0.0
         for _ in range(self.max_rounds):
             rest = self.budget.rest / self.widening
             last = self._noise(geometry, radius, rest) / step.hessian
@@ -207,15 +207,23 @@ class Search:
             share = self.schedule.further * whole
             step = yield from self._round(geometry, base, radius, share, tails)
             base = self._moved(base, step)
+            moved += step.length / step.hessian
         self.rounds += 1
         share = self.budget.rest * noise.part(1.0 - noise.cost(self.spare))
         step = yield from self._round(geometry, base, radius, share, tails)
         value = self._moved(base, step)
-        return self._found(value, tails, index, radius, step)
+        return self._found(value, tails, index, radius, step, moved)
 
     def _found(
-        self, value: FloatArray, tails: TailCounts, index: int, radius: float, step: Round
+        self,
+        value: FloatArray,
+        tails: TailCounts,
+        index: int,
+        radius: float,
+        step: Round,
+        moved: float,
     ) -> Found:
+        """The end, `moved` from where the counts were taken to where the last step began."""
         n = self.number
         reason = None
         if step.hessian <= _HESSIAN[0]:
@@ -226,14 +234,17 @@ class Search:
         noise = step.expected_noise / step.hessian
         cut = tails.excess(index, self.noise.near, self.noise.significant) / n
         left = self._left(step, max(beyond, 0.0) / n)
-        level = tails.quantile(_BALL_LEVEL, n) + step.length / step.hessian
+        last_step = step.length / step.hessian
+        level = tails.quantile(_BALL_LEVEL, n) + last_step
         within = min(max(1.0 - beyond / n, 0.0), 1.0)
         within_error = tails.beyond_error(index) / n
         error = math.hypot(noise, self.noise.of_cut * cut, left)
         farthest = self.geometry.largest
         reach = farthest if self.geometry.is_compact else min(REACH * radius, farthest)
         along = most_left(left, self.geometry.manifold.curvature_bounds[0])
-        most = error_beyond(noise, along, radius, most_beyond(within, within_error), reach)
+        share = most_beyond(within, within_error)
+        overtaken = self._most_overtaken(tails, radius - moved, share) if moved else 0.0
+        most = error_beyond(noise, along, radius, share, reach + last_step, overtaken, moved)
         return Found(
             value=None if reason else value,
             reason=reason,
@@ -246,6 +257,9 @@ class Search:
             noise=noise,
             cut=cut,
             left=left,
+            last_step=last_step,
+            moved=moved,
+            overtaken=overtaken,
             expected_error=error,
             most_error=max(error, most),
             reach=reach,
@@ -256,6 +270,12 @@ class Search:
             blocks=self.blocks,
             rounds=self.rounds,
         )
+
+    def _most_overtaken(self, tails: TailCounts, near: float, beyond: float) -> float:
+        """Most of the share of records farther than `near`, as counted, without `beyond`."""
+        n, index = self.number, tails.at_most(max(near, 0.0))
+        counted = most_beyond(1.0 - tails.beyond(index) / n, tails.beyond_error(index) / n)
+        return max(counted - beyond, 0.0)
 
     def _left(self, step: Round, beyond: float) -> float:
         """Length by which the last step may miss.
