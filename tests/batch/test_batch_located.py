@@ -84,7 +84,10 @@ def test_a_file_has_the_mean_of_its_records_in_memory(
     assert seen == [(number, 0) for number in range(1, len(seen) + 1)]
 
 
-def test_rows_are_never_held_together(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("statistic", [cdp.LocatedMean(), cdp.Mean()], ids=str)
+def test_rows_are_never_held_together(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, statistic: Any
+) -> None:
     sizes = []
     read = RecordColumns.read
 
@@ -94,7 +97,8 @@ def test_rows_are_never_held_together(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
     monkeypatch.setattr(RecordColumns, "read", seen)
     path = file_of(tmp_path / "in.parquet", records_of(cdp.Sphere(2)))
-    assert release(path, "sphere:2", GUARANTEES[1], chunk_rows=100).found
+    own = {"points": "x", "ball": as_manifold("sphere:2"), "guarantee": GUARANTEES[1]}
+    assert cdp.batch.release(statistic, path, chunk_rows=100, **own).found
     assert max(sizes) == 100
     assert sum(sizes) % 700 == 0
 

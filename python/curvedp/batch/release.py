@@ -328,6 +328,8 @@ def _release_all_records(
     names, reading = columns_of(points, space, reading)
     given = (covariate, labels, units, records_per_unit)
     beside = check_columns(check_statistic(statistic), (), names, *given)
+    if isinstance(ball, WholeSpace):
+        statistic = statistic.without_ball()
     columns = RecordColumns(names, space, beside, units, statistic, reading=reading)
     in_one_ball = not isinstance(ball, (ProductBall, WholeSpace))
     by_sums = type(statistic) is Mean and units is None and in_one_ball and not adds
