@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 import curvedp as cdp
 from curvedp.datasets import load_diffusion_tensors
@@ -170,7 +171,7 @@ def symmetric_angles() -> bool:
     "`groups=`; labels find the releases",
 )
 def wind_by_day() -> bool:
-    direction = np.degrees(_rng(4).vonmises(0.0, 3.0, 4000))
+    direction = np.degrees(_rng(4).vonmises(0.6, 3.0, 4000))
     day = np.repeat(np.arange(100, 120), 200)
     ball = cdp.Ball.from_units("clock", "degrees", center=0, radius=89)
     points = ball.manifold.as_points(direction, angle_units="degrees")
@@ -319,7 +320,8 @@ def subspaces() -> bool:
     base = np.linalg.qr(rng.standard_normal((6, 2)))[0]
     bases = np.linalg.qr(base + 0.1 * rng.standard_normal((500, 6, 2)))[0]
     bases = bases @ np.linalg.qr(rng.standard_normal((500, 2, 2)))[0]
-    ball = cdp.Ball("grassmann:6:2", center=base, radius=0.75)
+    guess = np.linalg.qr(base + 0.15 * rng.standard_normal((6, 2)))[0]
+    ball = cdp.Ball("grassmann:6:2", center=guess, radius=0.75)
     mean = cdp.frechet_mean(bases, ball, cdp.GDP(1.0))
     exact = cdp.nonprivate.frechet_mean(ball.project(bases), ball.manifold).value
     projectors = cdp.frechet_mean(bases @ bases.swapaxes(1, 2), ball, cdp.GDP(1.0))
@@ -332,7 +334,7 @@ def subspaces() -> bool:
     "they count as the centre, and the count of records tells; the ball bounds all others",
 )
 def on_the_rim() -> bool:
-    points = 0.5 * _rng(9).uniform(-1, 1, (600, 2))
+    points = 0.3 + 0.2 * _rng(9).uniform(-1, 1, (600, 2))
     points[::3] /= np.linalg.norm(points[::3], axis=1, keepdims=True)
     ball = cdp.Ball("hyperboloid:2", center="origin", radius=2.0)
     found = cdp.frechet_mean(points, ball, cdp.GDP(1.0))
@@ -506,7 +508,7 @@ def all_around() -> bool:
     own=True,
 )
 def outside_the_range() -> bool:
-    ball = cdp.Ball("torus:1", [3.1], 1.0)
+    ball = cdp.Ball("torus:1", [2.8], 1.0)
     angles = 3.1 + 0.1 * _rng(13).standard_normal((1000, 1)) + 2 * np.pi * np.arange(1000)[:, None]
     mean = cdp.frechet_mean(angles, ball, cdp.GDP(1.0))
     in_range = bool(-np.pi <= float(mean.value[0]) < np.pi)
@@ -532,11 +534,14 @@ def nothing_but_nan() -> bool:
     own=True,
 )
 def rigid_motions() -> bool:
-    space = cdp.RigidMotions(length=10.0)
+    space, rng = cdp.RigidMotions(length=10.0), _rng(14)
     turns = cdp.Ball("rotations:3", center="identity", radius=1.0)
     ball = cdp.ProductBall(turns, cdp.Ball("euclidean:3", "origin", 20.0), manifold=space)
-    motions = space.join((cdp.Rotations().random_point(500, rng=14), np.ones((500, 3))))
-    return bool(space.belongs(cdp.frechet_mean(motions, ball, cdp.GDP(1.0)).value))
+    turned = Rotation.from_rotvec([0.5, 0.0, 0.0] + 0.2 * rng.standard_normal((500, 3)))
+    motions = space.join((turned.as_matrix(), 5.0 + rng.standard_normal((500, 3))))
+    mean = cdp.frechet_mean(motions, ball, cdp.GDP(1.0))
+    exact = cdp.nonprivate.frechet_mean(ball.project(motions), space).value
+    return bool(space.belongs(mean.value)) and near(mean, exact)
 
 
 @case(
@@ -569,10 +574,11 @@ def curves_without_length() -> bool:
 def names_of_quaternions() -> bool:
     import pandas as pd
 
-    rows = np.tile([1.0, 0.0, 0.0, 0.0], (500, 1))
+    turn = Rotation.from_rotvec([0.5, 0.0, 0.0])
+    rows = np.tile(np.roll(turn.as_quat(), 1), (500, 1))
     ball = cdp.Ball.from_units("rotations", "degrees", radius=60)
     named = pd.DataFrame(rows, columns=["qw", "qx", "qy", "qz"])
-    is_read = near(cdp.frechet_mean(named, ball, cdp.GDP(1.0)), np.eye(3))
+    is_read = near(cdp.frechet_mean(named, ball, cdp.GDP(1.0)), turn.as_matrix())
     wrong = named.rename(columns={"qx": "a", "qy": "b", "qz": "c", "qw": "w"})
     return is_read and says(lambda: cdp.frechet_mean(wrong, ball, cdp.GDP(1.0)), "'w'", "number 4")
 
@@ -586,10 +592,12 @@ def names_of_quaternions() -> bool:
 def nan_and_infinity() -> bool:
     values = np.array([0.0, 1.0, 2.0, 3.0, 4.0, np.nan, np.inf, -np.inf, 5.0, 5.0] * 300)
     ball = cdp.Ball("euclidean:1", center=[2.5], radius=2.5)
-    mean = cdp.frechet_mean(values[:, None], ball, cdp.GDP(1.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)  # NumPy's, which records decide
+        mean = cdp.frechet_mean(values[:, None], ball, cdp.GDP(1.0))
+        median = cdp.quantile(values, 0.5, low=0, high=5, guarantee=cdp.PureDP(1.0))
     exact = ball.project(values[:, None]).mean(axis=0)
-    median = cdp.quantile(values, 0.5, low=0, high=5, guarantee=cdp.PureDP(1.0))
-    return near(mean, exact) and 0.0 <= float(median.value) <= 5.0
+    return near(mean, exact) and 2.0 <= float(median.value) <= 4.0
 
 
 @case(
