@@ -831,7 +831,7 @@ PATHS = """
 [the ball](../choosing-the-ball.md), [tests](../tests.md) | 25 | 26 | 8 | 2 | 2.5 |
 | an engineer: gestures, EEG | [learning](../learning.md) | 18 | 25 | 3 | 0 | 8.7 |
 | a biologist: skulls, leaves, brains | [regression](../geodesic-regression.md), \
-[descriptors](../descriptors.md) | 28 | 30 | 13 | 1 | 1.6 |
+[descriptors](../descriptors.md) | 28 | 30 | 13 | 5 | 1.6 |
 | a search engineer: embeddings, a taxonomy | [PrivateMail](../privatemail.md), \
 [learning](../learning.md) | 27 | 30 | 5 | 1 | 8.0 |
 """
@@ -856,7 +856,9 @@ def page() -> str:
             "processor seconds of all of these. Refused without",
             "the way on: no `plot` of a mean direction; fractional anisotropy elsewhere than where "
             "[it stands](../coming-from.md); `to_landmarks`;",
-            "neighbours of released queries.\n",
+            "neighbours of released queries; of the biologist's also a mean as the ball's centre, "
+            "landmarks in three dimensions, the text of a TPS file, and",
+            "`r_squared` of a ball, as a second reader counts.\n",
             "| who | pages | minutes | calls | refused | without the way on | seconds |",
             "|---|---|---|---|---|---|---|" + PATHS,
         ]

@@ -271,9 +271,8 @@ def _text(array: Any) -> Any:
 
 def unit_codes(table: Table, units: str) -> NDArray[np.int64]:
     """Integers that are equal where units' names are; -1 where they are missing."""
-    whole = key_columns(table, [units]).column(0).combine_chunks()
-    array = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
-    codes = array.dictionary_encode().indices.cast(pa.int64())
+    names = whole_column(key_columns(table, [units]).column(0))
+    codes = names.dictionary_encode().indices.cast(pa.int64())
     return np.asarray(pc.fill_null(codes, -1).to_numpy(zero_copy_only=False))
 
 

@@ -124,7 +124,8 @@ def release(
         Number of records that one unit (a person) contributes to any one group, and number of
         groups to which it contributes, at most. With `units` the second is checked.
     skip_small : bool
-        Skip groups that are too small for the mechanism to exist, instead of raising.
+        Skip groups that are too small for the mechanism to exist, instead of raising. With
+        ``neighbours="add-remove"`` no group is, and it changes nothing.
     covariate : str, optional
         The column of the covariate, which regressions and trends need. A missing one counts as the
         middle of its range.
