@@ -436,11 +436,20 @@ class KendallPlanar(Manifold):
         sums = [Equation(name.format(axis), slice(axis, None, 2), False) for axis in range(2)]
         return [_UNIT_LENGTH, *sums]
 
+    #: What leads on who has landmarks in space.
+    _in_space: ClassVar[str] = (
+        "shapes are planar here; landmarks in space can be aligned to a public template, see "
+        "curvedp.descriptors.AlignedLandmarks"
+    )
+
     def _numbers(self, value: Any, name: str, reading: Reading = PLAIN) -> FloatArray:
         # only an array may be complex: the dtype of a list depends on its entries
         if isinstance(value, np.ndarray) and value.dtype.kind == "c":
             return _complex_parts(value)
         return super()._numbers(value, name, reading)
+
+    def _meant(self, shape: tuple[int, ...]) -> str:
+        return f": {self._in_space}" * (len(shape) > 1 and shape[-1] == 3)
 
 
 class Rotations(Manifold):
