@@ -399,6 +399,13 @@ class Hyperboloid(Manifold):
         )
 
 
+#: What leads on who has landmarks in space.
+LANDMARKS_IN_SPACE = (
+    "shapes are planar here; landmarks in space can be aligned to a public template, see "
+    "curvedp.descriptors.AlignedLandmarks"
+)
+
+
 class KendallPlanar(Manifold):
     """Shapes of `k_landmarks` points in the plane: centred, unit, up to rotation (CP^(k-2)).
 
@@ -436,12 +443,6 @@ class KendallPlanar(Manifold):
         sums = [Equation(name.format(axis), slice(axis, None, 2), False) for axis in range(2)]
         return [_UNIT_LENGTH, *sums]
 
-    #: What leads on who has landmarks in space.
-    _in_space: ClassVar[str] = (
-        "shapes are planar here; landmarks in space can be aligned to a public template, see "
-        "curvedp.descriptors.AlignedLandmarks"
-    )
-
     def _numbers(self, value: Any, name: str, reading: Reading = PLAIN) -> FloatArray:
         # only an array may be complex: the dtype of a list depends on its entries
         if isinstance(value, np.ndarray) and value.dtype.kind == "c":
@@ -449,7 +450,7 @@ class KendallPlanar(Manifold):
         return super()._numbers(value, name, reading)
 
     def _meant(self, shape: tuple[int, ...]) -> str:
-        return f": {self._in_space}" * (len(shape) > 1 and shape[-1] == 3)
+        return f": {LANDMARKS_IN_SPACE}" * (len(shape) > 1 and shape[-1] == 3)
 
 
 class Rotations(Manifold):
