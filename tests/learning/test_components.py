@@ -155,18 +155,18 @@ def test_one_record_moves_the_shares_by_the_root_of_two() -> None:
 
 
 def test_variances_are_about_the_mean_and_not_about_the_released_point() -> None:
-    """Over 60 groups: without the expected square of the mean's noise they are .011 too large.
+    """Over 120 groups: without the expected square of the mean's noise they are .011 too large.
 
     Of the sum of squares that the noise of a group's mean has, the deviation is .006.
     """
-    ball, groups = cdp.Ball("euclidean:6", [0.0] * 6, 1.0), np.repeat(np.arange(60), 300)
+    ball, groups = cdp.Ball("euclidean:6", [0.0] * 6, 1.0), np.repeat(np.arange(120), 300)
     records = 0.05 * np.random.default_rng(4).standard_normal((len(groups), 6))
     how = {"groups": groups, "weights": (0.001, 0.1, 0.899), "coverage": False}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoiseWarning)
         found = cdp.principal_components(records, 2, ball, cdp.GDP(5.0), **how)
     off, errors, squares = [], [], []
-    for number in range(60):
+    for number in range(120):
         own = records[groups == number] - records[groups == number].mean(axis=0)
         along = ((own @ found[number].value.T) ** 2).mean(axis=0)
         truth = np.append(along, (own**2).sum(axis=1).mean() - along.sum())
@@ -176,7 +176,7 @@ def test_variances_are_about_the_mean_and_not_about_the_released_point() -> None
     assert abs(np.sum(off, axis=1).mean()) < 0.005
     assert 0.0095 < np.mean(squares) < 0.012  # what was not taken off
     told = found[0].parts[1].expected_error
-    assert 0.3 * told < np.mean(errors) < told
+    assert 0.5 * told < np.mean(errors) < 1.3 * told
 
 
 def test_the_mean_gets_more_of_the_budget_where_its_noise_would_count() -> None:
