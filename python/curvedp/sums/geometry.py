@@ -10,7 +10,7 @@ import numpy as np
 
 from curvedp._validation import FloatArray
 from curvedp.curvature import has_curved_hessian, mean_hessian_trace, radial_hessian
-from curvedp.manifolds import Euclidean, Manifold
+from curvedp.manifolds import Euclidean, Manifold, Rotations
 
 #: Octaves of distances below the largest one on compact spaces, on matrices and hyperbolic space,
 #: and on flat space; a grid has four levels in each.
@@ -18,8 +18,14 @@ _OCTAVES = {"compact": 16, "open": 20, "flat": 100}
 #: Largest distance on hyperbolic space in units of 1/sqrt(-curvature), on matrices, on flat space.
 _FARTHEST = {"hyperboloid": 2.0**6, "matrices": 2.0**9, "flat": 2.0**40}
 
+#: Hessians are those at this part of the conjugate distance from there on.
+_BEFORE_CONJUGATE = 0.99
+#: Distances in a bin over which a Hessian is averaged.
+_PARTS = 64
 #: Public random points of which distances are the uniform law's.
 _UNIFORM = 2001
+#: Of those whose logarithms turn along a public step, and its length over the injectivity radius.
+_TURNED, TURN_STEP = 2**14, 0.08
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,46 @@ class Geometry:
         if not has_curved_hessian(self.manifold):
             return np.ones_like(dist)
         return np.array([_across(self.manifold, float(t)) for t in dist])
+
+    def least_across(self, level: FloatArray) -> FloatArray:
+        """Least eigenvalue of Hess (1/2) rho^2 on spheres, by bin: mean over distances between the
+        levels of a grid. 1 on other spaces."""
+        lower_bound, upper = self.manifold.curvature_bounds
+        if not self.is_compact or self.may_turn or not 0.0 < lower_bound == upper:
+            return np.ones_like(level)
+        lower = np.append(level[1:], 0.0)
+        part = (np.arange(_PARTS) + 0.5) / _PARTS
+        dist = lower[:, None] + (level - lower)[:, None] * part
+        x = math.sqrt(upper) * np.minimum(dist, _BEFORE_CONJUGATE * math.pi / math.sqrt(upper))
+        return np.asarray((x / np.tan(x)).mean(axis=1))
+
+    @property
+    def may_turn(self) -> bool:
+        """True where logarithms jump at the cut locus: it does not begin with conjugate points."""
+        radius, upper = self.manifold.injectivity_radius, self.manifold.curvature_bounds[1]
+        return (
+            math.isfinite(radius)
+            and radius * math.sqrt(max(upper, 0.0)) < _BEFORE_CONJUGATE * math.pi
+        )
+
+    def turning(self, level: FloatArray) -> FloatArray:
+        """Parts of the Hessian along a step that jumps of logarithms at the cut locus take, by bin.
+
+        Mean over uniform points with distances in each bin of a grid and over directions of the
+        step (docs/proofs/sums-of-messages.md, section 10).
+
+        Parameters
+        ----------
+        level : ndarray, shape (bins,)
+            Upper ends of the bins, falling.
+        """
+        if not self.may_turn:
+            return np.zeros_like(level)
+        dist, rate = _turned(self.manifold)
+        own = np.minimum(np.searchsorted(-level, -dist, side="right") - 1, len(level) - 1)
+        sums = np.bincount(np.maximum(own, 0), rate, len(level))
+        count = np.bincount(np.maximum(own, 0), minlength=len(level))
+        return np.asarray(sums / np.maximum(count, 1))
 
     def move(self, base: FloatArray, coords: FloatArray) -> FloatArray:
         """exp of a tangent vector at `base` in coordinates; NaN where doubles end."""
@@ -116,11 +162,40 @@ def _across(manifold: Manifold, dist: float) -> float:
         second = (mean_hessian_trace(manifold, step) - manifold.dim) / step**2
         kappa = -3.0 * second / count
         return 1.0 + count / others * (radial_hessian(kappa, dist) - 1.0)
-    conjugate = 0.99 * math.pi / math.sqrt(upper) if upper > 0.0 else math.inf
+    conjugate = _BEFORE_CONJUGATE * math.pi / math.sqrt(upper) if upper > 0.0 else math.inf
     return (mean_hessian_trace(manifold, min(dist, conjugate)) - 1.0) / others
+
+
+def _uniform(manifold: Manifold, count: int) -> FloatArray:
+    """Public random points of the uniform law."""
+    if isinstance(manifold, Rotations):
+        return manifold.project(np.random.default_rng(0).standard_normal((count, 3, 3)))
+    return manifold.random_point(count, rng=0)
 
 
 @functools.cache
 def _uniform_median(manifold: Manifold) -> float:
-    points = manifold.random_point(_UNIFORM, rng=0)
+    points = _uniform(manifold, _UNIFORM)
     return float(np.median(manifold.dist(manifold.origin, points)))
+
+
+@functools.cache
+def _turned(manifold: Manifold) -> tuple[FloatArray, FloatArray]:
+    """Distances of uniform points from the origin, and by how much their logarithms, along a step,
+    jump on it, over its length."""
+    origin = manifold.origin
+    points = _uniform(manifold, 2 * _TURNED).reshape(2, _TURNED, *manifold.point_shape)
+    step = TURN_STEP * manifold.injectivity_radius
+
+    def coords(ends: FloatArray, base: FloatArray) -> FloatArray:
+        return np.asarray(manifold.tangent_to_coords(manifold.log(ends, base), base))
+
+    ahead = coords(points[0], origin)
+    ahead *= step / np.linalg.norm(ahead, axis=1, keepdims=True)
+    moved = manifold.project(manifold.exp(manifold.coords_to_tangent(ahead, origin), origin))
+    before = coords(points[1], origin)
+    back = coords(np.broadcast_to(origin, moved.shape), moved)
+    # without a jump the logarithm along the step falls by its length at most, on positive curvature
+    jump = step - ((coords(points[1], moved) * back).sum(1) + (before * ahead).sum(1)) / step
+    jump[jump < 0.5 * manifold.injectivity_radius] = 0.0
+    return np.linalg.norm(before, axis=1), jump / step
