@@ -123,24 +123,20 @@ def test_theorem_10(jump: float) -> None:
     assert bool(missed == 0) is (jump == 2.0 * PI)
 
 
-@pytest.mark.parametrize(("spec", "width"), [("sphere:2", 0.9), ("sphere:2", 1.1)])
 @pytest.mark.parametrize("least", [0.1, pytest.param(-9.0, id="control")])
-def test_a_saddle_is_no_mean(
-    spec: str, width: float, least: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_saddle_is_no_mean(least: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Records along a great circle: across it the point that was found is a maximum."""
     monkeypatch.setattr("curvedp.sums.search.LEAST_ACROSS", least)
-    space, n, count = as_manifold(spec), 3000, 6
+    space, n, count = as_manifold("sphere:2"), 4000, 20
     rng = np.random.default_rng(8)
     coords = 0.1 * rng.standard_normal((n, space.dim))
-    coords[:, 0] = rng.vonmises(0.0, width, n) * space.injectivity_radius / PI
+    coords[:, 0] = rng.vonmises(0.0, 1.1, n) * space.injectivity_radius / PI
     records = space.exp(space.coords_to_tangent(coords, space.origin), space.origin)
     groups = np.repeat(np.arange(count), n)
     means = cdp.frechet_mean(np.concatenate([records] * count), space, cdp.GDP(3.0), groups=groups)
-    assert any(mean.found for mean in means) is (least < 0.0)
+    assert sum(mean.found for mean in means) == (0 if least > 0.0 else count)
     if least < 0.0:
         exact = cdp.nonprivate.frechet_mean(records, space).value
-        own = [mean for mean in means if mean.found]
-        errors = space.dist(np.array([mean.value for mean in own]), exact)
-        assert np.mean(errors) > 2.0 * np.mean([mean.expected_error for mean in own])
-        assert (errors < [mean.most_error for mean in own]).all()
+        errors = space.dist(np.array([mean.value for mean in means]), exact)
+        assert np.median(errors / [mean.expected_error for mean in means]) > 2.0
+        assert (errors < [mean.most_error for mean in means]).all()
