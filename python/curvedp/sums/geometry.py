@@ -24,8 +24,9 @@ _BEFORE_CONJUGATE = 0.99
 _PARTS = 64
 #: Public random points of which distances are the uniform law's.
 _UNIFORM = 2001
-#: Of those whose logarithms turn along a public step, and its length over the injectivity radius.
-_TURNED, TURN_STEP = 2**14, 0.08
+#: Those whose logarithms turn along a public step: numbers in all, most and least points; and its
+#: length over the injectivity radius.
+_TURNED, TURN_STEP = (2**20, 2**14, 2**9), 0.08
 
 
 @dataclass(frozen=True)
@@ -181,21 +182,26 @@ def _uniform_median(manifold: Manifold) -> float:
 
 @functools.cache
 def _turned(manifold: Manifold) -> tuple[FloatArray, FloatArray]:
-    """Distances of uniform points from the origin, and by how much their logarithms, along a step,
-    jump on it, over its length."""
-    origin = manifold.origin
-    points = _uniform(manifold, 2 * _TURNED).reshape(2, _TURNED, *manifold.point_shape)
-    step = TURN_STEP * manifold.injectivity_radius
+    """Distances of uniform points from the origin, and what the jumps of their logarithms take from
+    the mean eigenvalue of the Hessian, on a step that leads away from each.
+
+    A jump is 2i, i the injectivity radius, along a normal of the cut locus; with cos = i/t at the
+    distance t, 2i cos of it is seen along the step, which is h cos long along the normal. Half of
+    all directions lead there: each jump counts with i/(h cos).
+    """
+    radius, origin, (numbers, most, least) = manifold.injectivity_radius, manifold.origin, _TURNED
+    points = _uniform(manifold, min(max(numbers // manifold.point_size, least), most))
+    step = TURN_STEP * radius
 
     def coords(ends: FloatArray, base: FloatArray) -> FloatArray:
         return np.asarray(manifold.tangent_to_coords(manifold.log(ends, base), base))
 
-    ahead = coords(points[0], origin)
-    ahead *= step / np.linalg.norm(ahead, axis=1, keepdims=True)
-    moved = manifold.project(manifold.exp(manifold.coords_to_tangent(ahead, origin), origin))
-    before = coords(points[1], origin)
+    before = coords(points, origin)
+    dist = np.linalg.norm(before, axis=1)
+    away = manifold.coords_to_tangent(before * (-step / dist)[:, None], origin)
+    moved = manifold.project(manifold.exp(away, origin))
     back = coords(np.broadcast_to(origin, moved.shape), moved)
-    # without a jump the logarithm along the step falls by its length at most, on positive curvature
-    jump = step - ((coords(points[1], moved) * back).sum(1) + (before * ahead).sum(1)) / step
-    jump[jump < 0.5 * manifold.injectivity_radius] = 0.0
-    return np.linalg.norm(before, axis=1), jump / step
+    jump = dist + step - (coords(points, moved) * back).sum(axis=1) / step
+    cosine = radius / np.clip(dist + 0.5 * step, radius, _diameter(manifold))
+    jump[jump < radius * cosine] = 0.0
+    return dist, jump / (2.0 * cosine**2 * step * manifold.dim)
