@@ -116,6 +116,12 @@ def plan(
     >>> cdp.plan("frechet_mean", ball, cdp.PureDP(epsilon=1.0), error=0.01).n
     243
     """
+    if statistic == "geometric_median":
+        raise ValueError(
+            "geometric_median has no plan, since its error depends on how the records lie: release "
+            "it of simulated records of your n, spread and ball, without a ledger, and take their "
+            "distances from the point about which they were drawn"
+        )
     as_choice(statistic, tuple(_PLANNERS), "statistic")
     if (n is None) == (error is None):
         raise ValueError("give either n (what error?) or error (how many records?)")

@@ -63,6 +63,15 @@ def _open(made: MadeWith, path: str) -> Ledger:
     return Ledger._of_file(made, path)
 
 
+def _closed(made: MadeWith, total: Total) -> Ledger:
+    """A ledger in memory that never spends."""
+    found = Ledger.__new__(Ledger)
+    found._set(made, None, create=False)
+    found._store = MemoryStore(total)
+    found.close()
+    return found
+
+
 class Ledger:
     """Budget for one data set; `spend` charges it or refuses.
 
@@ -78,7 +87,7 @@ class Ledger:
         SQLite file shared by threads, processes and later sessions; created with mode 0600 when it
         does not exist, in a folder on a local disk to which nobody else may write, nor to one above
         it (but /tmp and its like): others could undo what was spent. Without a path the ledger
-        lives in this process's memory, and a fork or a copy of it is refused.
+        lives in this process's memory, and a fork or a copy of it is refused until it is closed.
     data, unit : str
         Public names of the data set and of what is protected, such as ``"patient"``, for the
         reports of releases that are paid from it. The file keeps them.
@@ -372,8 +381,17 @@ class Ledger:
         self._after(guarantee, self._cost(guarantee), self._store.total())
 
     def _check_open(self) -> None:
+        if self._closed and self.path is None:
+            raise LedgerError(
+                "this ledger is closed for good, as that of a stored model is: give the ledger that "
+                "shall pay, to a model by set_params(ledger=...)"
+            )
         if self._closed:
             raise LedgerError("this ledger is closed: open it again to spend")
+
+    def _stored(self) -> Ledger:
+        """Its names, budget and total in memory, closed: copies of it spend nothing."""
+        return _closed(self._made, self._store.total())
 
     def _after(self, guarantee: Guarantee, cost: Total, total: Total) -> Total:
         """The total after a spend; raises if the budget does not cover it."""
@@ -425,11 +443,14 @@ class Ledger:
         self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self.path is None:
+        if self.path is not None:
+            return _open, (self._made, self.path)
+        if not self._closed:
             raise LedgerError(
-                "a copy of a ledger in memory would spend its budget twice: give it a path"
+                "a copy of a ledger in memory would spend its budget twice: for other processes, "
+                "as by n_jobs, give it a path; of a search store best_estimator_"
             )
-        return _open, (self._made, self.path)
+        return _closed, (self._made, self._store.total())
 
     def __sklearn_clone__(self) -> Self:
         """Itself: a clone of an estimator that holds a ledger spends from the same account."""

@@ -203,7 +203,8 @@ class LocatedMeanRelease(Release):
         return (
             f"about {min(missing, self.n):.0f} of {self.n} records are no points of "
             f"{self.manifold} (standard "
-            f"deviation {self.n_points_error:.2g}): check their format. They were left out."
+            f"deviation {self.n_points_error:.2g}) and were left out: look for missing values, the "
+            "order of the numbers of a record, and deficient rank"
         )
 
     def _warnings(self) -> tuple[str, ...]:
