@@ -208,11 +208,11 @@ class Estimator(BaseEstimator, Disclosed):  # type: ignore[misc]
         return self._told_report().replace(str(self._told_facts().statement), str(told))
 
     def _told_facts(self) -> Disclosure:
-        """What the releases of a fit tell, as of any records."""
+        """Facts about the releases of a fit, as of any records."""
         return self._facts_of(vars(self)["release_"])
 
     def _told_report(self) -> str:
-        """Their own report."""
+        """The releases' own report."""
         text: str = vars(self)["release_"].report()
         return text
 
@@ -220,7 +220,7 @@ class Estimator(BaseEstimator, Disclosed):  # type: ignore[misc]
         """The state of a copy; that of a fitted model spends nothing, and names no place."""
         state: dict[str, Any] = dict(super().__getstate__())
         if self.ledger is not None and any(name in state for name in _PAID):
-            state["ledger"] = self.ledger._stored()
+            state["ledger"] = self.ledger.closed_copy()
         return state
 
     def __sklearn_tags__(self) -> Any:

@@ -63,11 +63,11 @@ def _open(made: MadeWith, path: str) -> Ledger:
     return Ledger._of_file(made, path)
 
 
-def _closed(made: MadeWith, total: Total) -> Ledger:
-    """A ledger in memory that never spends."""
-    found = Ledger.__new__(Ledger)
-    found._set(made, None, create=False)
-    found._store = MemoryStore(total)
+def _closed(made: MadeWith, spent: Guarantee | None) -> Ledger:
+    """A ledger in memory that never spends again."""
+    found = Ledger(made.budget, data=made.data, unit=made.unit)
+    if spent is not None:
+        found.spend(spent, "all before this copy")
     found.close()
     return found
 
@@ -383,15 +383,26 @@ class Ledger:
     def _check_open(self) -> None:
         if self._closed and self.path is None:
             raise LedgerError(
-                "this ledger is closed for good, as that of a stored model is: give the ledger that "
-                "shall pay, to a model by set_params(ledger=...)"
+                "this ledger is closed for good, as that of a stored model is: give the ledger "
+                "that shall pay, to a model by set_params(ledger=...)"
             )
         if self._closed:
             raise LedgerError("this ledger is closed: open it again to spend")
 
-    def _stored(self) -> Ledger:
-        """Its names, budget and total in memory, closed: copies of it spend nothing."""
-        return _closed(self._made, self._store.total())
+    def closed_copy(self) -> Ledger:
+        """A ledger in memory with the same names, budget and total that is closed for good.
+
+        It names no file and spends nothing, so that it may be stored, as fitted models do.
+
+        Examples
+        --------
+        >>> import pickle
+        >>> ledger = Ledger(PureDP(1.0))
+        >>> entry = ledger.spend(PureDP(0.4), "mean of the first visit")
+        >>> print(pickle.loads(pickle.dumps(ledger.closed_copy())).spent)
+        PureDP(epsilon=0.4)
+        """
+        return _closed(self._made, self.spent)
 
     def _after(self, guarantee: Guarantee, cost: Total, total: Total) -> Total:
         """The total after a spend; raises if the budget does not cover it."""
@@ -450,7 +461,7 @@ class Ledger:
                 "a copy of a ledger in memory would spend its budget twice: for other processes, "
                 "as by n_jobs, give it a path; of a search store best_estimator_"
             )
-        return _closed, (self._made, self._store.total())
+        return _closed, (self._made, self.spent)
 
     def __sklearn_clone__(self) -> Self:
         """Itself: a clone of an estimator that holds a ledger spends from the same account."""

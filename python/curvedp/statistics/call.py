@@ -39,7 +39,6 @@ from curvedp.privacy import (
 from curvedp.privacy.base import calibration_of
 from curvedp.privacy.payment import pay
 from curvedp.privacy.provenance import Provenance
-from curvedp.privacy.wording import percent
 from curvedp.product_ball import ProductBall
 from curvedp.statistics.grouping import GroupsLike, Offsets
 from curvedp.statistics.public_time import TIMINGS, Timing

@@ -207,8 +207,23 @@ class LocatedMeanRelease(Release):
             "order of the numbers of a record, and deficient rank"
         )
 
+    @property
+    def hidden(self) -> str | None:
+        """A sentence where noise left no mean, or nothing of the records' spread."""
+        if not self.found:
+            return (
+                f"no mean was found, and the value is NaN: {self.reason}. Give a public ball, more "
+                "records or a larger budget"
+            )
+        if self.spread > 0.0:
+            return None
+        return (
+            "noise hides how far the records spread, which is told as 0: take the clip level, "
+            f"{self.clip_level:.3g}, where a spread is asked for"
+        )
+
     def _warnings(self) -> tuple[str, ...]:
-        return (self.doubt,) if self.doubt else ()
+        return tuple(filter(None, (self.doubt, self.hidden)))
 
     def _counted(self) -> str:
         return f" Counted: {self._count()[1]}."

@@ -177,8 +177,8 @@ class PrincipalComponents(Calibrated[Release]):
     def noise_told(self, call: Call, share: float, of_groups: str = "") -> str:
         return (
             f"noise may cost the {self.title}{of_groups} up to {percent(min(0.1 * share, 1.0))} of "
-            "the largest variance that logarithms may have, where a tenth is hardly less than random "
-            "directions cost"
+            "the largest variance that logarithms may have: with a tenth there is hardly more left "
+            "than along random directions"
         )
 
     def memory_of_group(self, call: Call, n: int) -> float:

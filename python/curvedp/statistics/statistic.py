@@ -323,11 +323,20 @@ class Statistic(abc.ABC, Generic[Result]):
         return math.nan
 
     def noise_told(self, call: Call, share: float, of_groups: str = "") -> str:
-        """What a `noise_share` above 1 means, in words; `of_groups` tells of which groups it is."""
+        """Words for a `noise_share` above 1.
+
+        Parameters
+        ----------
+        call : Call
+        share : float
+            The largest.
+        of_groups : str
+            Of which groups it is.
+        """
         _, name = self.extent(call)
         return (
-            f"the noise of the {self.title}{of_groups} is up to {percent(share)} of the {name}: such "
-            "a release tells less than its ball does"
+            f"the noise of the {self.title}{of_groups} is up to {percent(share)} of the {name}: "
+            "such a release tells less than its ball does"
         )
 
     def further_columns(self, releases: Releases[Result]) -> dict[str, NDArray[np.float64]]:

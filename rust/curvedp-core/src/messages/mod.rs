@@ -152,13 +152,12 @@ impl MessageSums {
     }
 
     /// Column j of the square root for positive definite matrices with ln 1e-30 + j/2 <= ln det/m < ln 1e-30 + (j+1)/2,
-    /// the first and the last for those beyond, and the first where rounding leaves a pivot that is not positive: each
-    /// point is in one. None on other manifolds.
+    /// the first and the last for those beyond; None on other manifolds.
     pub fn scale(&self, bins: usize, interrupt: Interrupt) -> Result<Option<Vec<i64>>, Error> {
         let Start::Determinant { order, is_complex } = self.manifold.start() else {
             return Ok(None);
         };
-        let bin = |i| Some(scale::bin(self.point(i), order, is_complex, bins).unwrap_or(0));
+        let bin = |i| scale::bin(self.point(i), order, is_complex, bins);
         self.columns(bins, interrupt, bin).map(Some)
     }
 

@@ -90,29 +90,19 @@ fn is_symmetric(m: usize, a: &[f64], tolerance: f64) -> bool {
     finite == 0.0 && asymmetry <= tolerance * largest
 }
 
-/// The least share of its diagonal entry that a pivot may be: rounding of the entries and of the factorisation leaves
-/// less where the matrix has no full rank, and would decide by chance whether it is positive definite.
-fn least_pivot(m: usize) -> f64 {
-    (m + 8) as f64 * f64::EPSILON
-}
-
-/// Clears `valid` for rows whose Cholesky factorisation meets a pivot that is not a positive normal number, or not
-/// above [`least_pivot`].
+/// Clears `valid` for rows whose Cholesky factorisation meets a pivot that is not a positive normal
+/// number.
 fn require_definite<const M: usize, const L: usize>(m: usize, points: &[f64], valid: &mut [bool]) {
     let mut g = Lanes::<L>::new(packed_len(m));
-    let (mut inverse, mut least) = (Lanes::<L>::new(m), Lanes::<L>::new(m));
+    let mut inverse = Lanes::<L>::new(m);
     let smallest = f64::MIN_POSITIVE.sqrt();
     for (rows, valid) in points.chunks(L * m * m).zip(valid.chunks_mut(L)) {
         load::<M, L>(m, rows, &mut g);
-        for (i, least) in least.iter_mut().enumerate() {
-            *least = g[packed(m, i, i)].map(|entry| least_pivot(m) * entry);
-        }
         cholesky::<M, L>(m, &mut g, &mut inverse);
-        for (i, least) in least.iter().enumerate() {
-            let root = &g[packed(m, i, i)];
+        for i in 0..m {
+            let pivot = &g[packed(m, i, i)];
             for (l, valid) in valid.iter_mut().enumerate() {
-                *valid &=
-                    root[l] > smallest && root[l] < f64::INFINITY && root[l] * root[l] > least[l];
+                *valid &= pivot[l] > smallest && pivot[l] < f64::INFINITY;
             }
         }
     }
