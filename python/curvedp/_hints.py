@@ -93,7 +93,7 @@ def hinting(function: F) -> F:
         names, plain = own()
         refuse_keywords(function.__name__, keywords, names)
         if plain is not None:
-            refuse_places(function.__name__, len(args), plain, function.__doc__)
+            refuse_places(function.__name__, len(args), plain, list(names), function.__doc__)
         return function(*args, **keywords)
 
     return cast(F, told)
@@ -107,12 +107,31 @@ def refuse_keywords(caller: str, keywords: Iterable[str], own: Collection[str]) 
             raise TypeError(f"{caller}() has no keyword {name!r}: {hint}")
 
 
-def refuse_places(caller: str, number: int, plain: list[str], text: str | None) -> None:
-    """Raises TypeError for more arguments without names than there are places, with the summary."""
+def refuse_places(
+    caller: str, number: int, plain: list[str], own: Iterable[str], text: str | None
+) -> None:
+    """Raises TypeError for more arguments without names than there are places.
+
+    It says which those are, what the others are called, and the caller's summary.
+
+    Parameters
+    ----------
+    caller : str
+    number : int
+        Of arguments given without names, with `self` if it is among `plain`.
+    plain, own : names
+        Of what may go without one, and of all.
+    text : str, optional
+        Docstring of the caller.
+    """
     if number > len(plain):
+        places = [name for name in plain if name != "self"]
+        named = [f"{name}=" for name in own if name not in plain]
         about = (text or "").partition("\n")[0]
         raise TypeError(
-            f"{caller}() takes {', '.join(plain)} without their names, and nothing else: {about}"
+            f"{caller}() takes {len(places)} argument{'s' * (len(places) != 1)} without names "
+            f"({', '.join(places)}), got {number - len(plain) + len(places)}; with names "
+            f"{', '.join(named) or 'none'}. {about}"
         )
 
 

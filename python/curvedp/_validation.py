@@ -35,7 +35,9 @@ def as_float_array(value: ArrayLike, name: str) -> FloatArray:
     elif array.dtype.kind in "bO" and not isinstance(value, np.ndarray):
         array = _from_python_numbers(array, name)
     if array.dtype.kind not in "fiu":
-        kind = "text" if array.dtype.kind in "SUT" else f"dtype {array.dtype}"
+        kind = f"dtype {array.dtype}"
+        if array.dtype.kind in "SUT":
+            kind = "text: read it into an array of numbers before"
         raise TypeError(f"{name} must hold real numbers, got {kind}")
     with np.errstate(all="ignore"):
         if isinstance(value, np.ma.MaskedArray):

@@ -166,6 +166,42 @@ def test_a_regression_says_which_comes_first():
 def test_shapes_in_space_are_led_to_alignment():
     with pytest.raises(ValueError, match="AlignedLandmarks"):
         cdp.as_manifold("kendall:24:3")
+    shapes = cdp.KendallPlanar(24)
+    ball = cdp.Ball(shapes, shapes.origin, 0.3)
+    for records in (np.zeros((9, 24, 3)), np.zeros((9, 24, 4))):
+        for read in (shapes.as_points, lambda own: cdp.frechet_mean(own, ball, cdp.GDP(1.0))):
+            with pytest.raises(ValueError, match=r"\(\.\.\., 24, 2\), got \(9, 24, ") as caught:
+                read(records)
+            assert ("AlignedLandmarks" in str(caught.value)) == (records.shape[2] == 3)
+
+
+@pytest.mark.parametrize("text", ["LP=2\n1 2\n3 4\nID=a", ["LP=2\n1 2\n3 4\nID=a"], b"1 2"])
+def test_a_text_in_place_of_records_is_to_be_read_before(text):
+    for read in (
+        cdp.KendallPlanar(3).as_points,
+        lambda own: cdp.frechet_mean(own, BALL, cdp.GDP(1.0)),
+    ):
+        with pytest.raises(
+            TypeError, match=r"^records .*got text: read it into an array"
+        ) as caught:
+            read(text)
+        assert "LP=" not in str(caught.value)
+
+
+@pytest.mark.parametrize("center", ["mean", "median", "identity"])
+def test_a_centre_of_the_records_is_led_to_a_mean_without_a_ball(center):
+    with pytest.raises(
+        ValueError, match=r"^center must be a point on sphere:2, got '.*public.*frechet_mean\(rec"
+    ):
+        cdp.Ball("sphere:2", center=center, radius=1.0)
+    with pytest.raises(ValueError, match=r"^center must be a point or 'identity' on spd:3, got 'm"):
+        cdp.Ball("spd:3", center="mean", radius=1.0)
+
+
+def test_the_share_explained_says_what_it_rests_on():
+    x, y = np.linspace(0.0, 1.0, 9), np.tile([0.0, 0.0, 1.0], (9, 1))
+    with pytest.raises(TypeError, match=r"^fit must .*got Ball: .*geodesic_regression\(x, y, ball"):
+        cdp.r_squared(x, y, BALL, cdp.GDP(1.0))
 
 
 def test_modules_of_extras_need_no_import_of_their_own():
@@ -180,13 +216,20 @@ def test_more_arguments_than_have_a_place_are_answered_by_what_the_function_does
         cdp.GDP(1.0),
     )
     with pytest.raises(
-        TypeError, match=r"^compare_means\(\) takes a, b without .*released regions"
+        TypeError,
+        match=r"^compare_means\(\) takes 2 arguments without names \(a, b\), got 4; with names "
+        r"level=\. .*released regions",
     ):
         cdp.compare_means(records, records, ball, guarantee)
     with pytest.raises(
-        TypeError, match=r"^frechet_mean\(\) takes records, ball, guarantee without"
+        TypeError,
+        match=r"^frechet_mean\(\) .*\(records, ball, guarantee\), got 4; with names groups=, ",
     ):
         cdp.frechet_mean(records, ball, guarantee, 1.0)
+    with pytest.raises(
+        TypeError, match=r"^as_points\(\) .* 1 argument without names \(records\), got 2; "
+    ):
+        cdp.Sphere(2).as_points(records, "fsl")
 
 
 def test_records_in_place_of_regions_are_answered_by_what_makes_regions():
@@ -214,7 +257,10 @@ def test_keywords_of_estimators_are_answered_as_those_of_functions():
             kind(metric="riemann")
         with pytest.raises(TypeError, match=r"^fit\(\) has no keyword 'sample_weight': .*units="):
             kind.fit(kind.__new__(kind), None, None, sample_weight=1.0)
-    with pytest.raises(TypeError, match=r"^PrivateKMeans\(\) takes n_clusters without .*centres"):
+    with pytest.raises(
+        TypeError,
+        match=r"^PrivateKMeans\(\) .*\(n_clusters\), got 3; with names ball=, .*centres",
+    ):
         learning.PrivateKMeans(ball, cdp.GDP(1.0), 3)
     model = learning.PrivateMDM(ball, cdp.GDP(1.0), classes_per_unit=2)
     assert model.get_params()["classes_per_unit"] == 2

@@ -244,8 +244,8 @@ def location_of(source: Any) -> Location:
             )
         return paths
     if isinstance(source, (list, tuple)):
-        return [_absolute(os.fspath(path)) for path in source]
-    return _absolute(os.fspath(source))
+        return [_absolute(os.fsdecode(path)) for path in source]
+    return _absolute(os.fsdecode(source))
 
 
 def _said_beside(source: Any, paths: Sequence[str]) -> str | None:

@@ -179,6 +179,7 @@ class RecordReader(abc.ABC):
             entries = f"; {self._expected_entries}" if self.kernels.short_size else ""
             if chosen := columns_of_points(columns, self.written):
                 entries = f": take those of points, table[{chosen}]"
+            entries += self._meant(array.shape)
             raise ValueError(f"{name} must have shape {wanted}, got {got}{entries}")
         return rows.reshape(*lead, *self.point_shape)
 
@@ -231,6 +232,10 @@ class RecordReader(abc.ABC):
         if points.size:
             self.kernels.from_short(np.ascontiguousarray(rows), points)
         return points
+
+    def _meant(self, shape: tuple[int, ...]) -> str:
+        """Where records of a refused shape are served, after a colon; nothing if nowhere."""
+        return ""
 
     @property
     def _expected_entries(self) -> str:

@@ -399,6 +399,13 @@ class Hyperboloid(Manifold):
         )
 
 
+#: What leads on who has landmarks in space.
+LANDMARKS_IN_SPACE = (
+    "shapes are planar here; landmarks in space can be aligned to a public template, see "
+    "curvedp.descriptors.AlignedLandmarks"
+)
+
+
 class KendallPlanar(Manifold):
     """Shapes of `k_landmarks` points in the plane: centred, unit, up to rotation (CP^(k-2)).
 
@@ -441,6 +448,9 @@ class KendallPlanar(Manifold):
         if isinstance(value, np.ndarray) and value.dtype.kind == "c":
             return _complex_parts(value)
         return super()._numbers(value, name, reading)
+
+    def _meant(self, shape: tuple[int, ...]) -> str:
+        return f": {LANDMARKS_IN_SPACE}" * (len(shape) > 1 and shape[-1] == 3)
 
 
 class Rotations(Manifold):
