@@ -54,7 +54,7 @@ def test_every_record_is_inside_outside_or_no_point(case):
     np.testing.assert_array_equal(found == 0.0, ball.contains(records))
 
 
-@pytest.mark.parametrize("beyond, kind", [(0.9e-5, 0), (1.1e-5, 1)])
+@pytest.mark.parametrize(("beyond", "kind"), [(0.9e-5, 0), (1.1e-5, 1)])
 def test_a_point_on_the_edge_counts_as_inside_up_to_the_tolerance_of_records(beyond, kind):
     """Half of the unit vectors in single precision lie beyond the unit ball by rounding."""
     ball = cdp.Ball("euclidean:8", center=np.zeros(8), radius=1.0)
