@@ -180,6 +180,8 @@ class RecordReader(abc.ABC):
             if chosen := columns_of_points(columns, self.written):
                 entries = f": take those of points, table[{chosen}]"
             entries += self._meant(array.shape)
+            if array.ndim == size + 1 and array.shape[:-1] == self.point_shape:
+                entries += "; records come first: numpy.moveaxis(records, -1, 0)"
             raise ValueError(f"{name} must have shape {wanted}, got {got}{entries}")
         return rows.reshape(*lead, *self.point_shape)
 
