@@ -48,6 +48,8 @@ def as_float_array(value: ArrayLike, name: str) -> FloatArray:
             kind = "text: read it into an array of numbers before"
         if array.dtype.kind in "Mm":
             kind += _OF_THE_DAY
+        if array.dtype.kind == "c":
+            kind += ": give real and imaginary parts as two numbers"
         raise TypeError(f"{name} must hold real numbers, got {kind}")
     with np.errstate(all="ignore"):
         if isinstance(value, np.ma.MaskedArray):
@@ -95,7 +97,9 @@ def as_array(value: ArrayLike, name: str) -> NDArray[Any]:
         with np.errstate(all="ignore"):
             return np.asarray(_filled(value) if _holds_masks(value) else value)
     except ValueError:
-        raise ValueError(f"{name} must be a rectangular array of real numbers") from None
+        raise ValueError(
+            f"{name} must be a rectangular array of real numbers, NaN where one is missing"
+        ) from None
 
 
 def _holds_masks(value: Any) -> bool:

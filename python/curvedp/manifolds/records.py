@@ -189,6 +189,8 @@ class RecordReader(abc.ABC):
             wanted, got = _shape(("...", *self.point_shape)), _shape(array.shape, is_n_public)
             entries = f"; {self._expected_entries}" if self.kernels.short_size else ""
             entries += self._meant(array.shape)
+            if array.ndim == size + 1 and array.shape[:-1] == self.point_shape:
+                entries += "; records come first: numpy.moveaxis(records, -1, 0)"
             raise ValueError(f"{name} must have shape {wanted}, got {got}{entries}")
         return rows.reshape(*lead, *self.point_shape)
 

@@ -476,7 +476,10 @@ class Rotations(Manifold):
     _title = "rotations of R³"
     _names: ClassVar[dict[str, dict[str, Any]]] = {"rotations": {}}
     _origin_name = "identity"
-    _short_form = "a quaternion, its scalar last"
+    _short_form = (
+        "a quaternion, its scalar last; Euler angles and rotation vectors are read as SciPy's "
+        "Rotation.from_euler and from_rotvec make them"
+    )
 
     def __init__(self, m: int = 3) -> None:
         size = as_count(m, "m", least=3, most=3)

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -314,6 +315,7 @@ def share_of(way: Way, n: int, records: int = 1, groups: int = 1) -> float | Non
     return None if error / share > _LARGEST * n * (1.0 + 1e-9) else share
 
 
+@lru_cache(maxsize=4096)
 def _divided(way: Way, share: float) -> tuple[Way, PureDP | GDP]:
     """Rest that a count with that share of epsilon or mu leaves, and the count's own."""
     if isinstance(way, ApproxDP):
