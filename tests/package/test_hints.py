@@ -325,6 +325,9 @@ def test_arrays_in_the_order_of_other_programs_are_led_on():
         cdp.Rotations().as_points(np.zeros((9, 3)))
     with pytest.raises(TypeError, match=r"complex128: give real and imaginary parts"):
         cdp.descriptors.fill_landmarks(np.ones((9, 12)) * 1j, np.ones((12, 2)))
+    flat = cdp.Ball("euclidean:3", np.zeros(3), 1.0)
+    with pytest.raises(ValueError, match=r"got \(2, 9, 3\); .* joined by numpy\.concatenate"):
+        cdp.frechet_mean([np.zeros((9, 3))] * 2, flat, cdp.GDP(1.0))
     with pytest.raises(ValueError, match="NaN where one is missing"):
         cdp.descriptors.fill_landmarks([[None, [1.0, 2.0], [0.0, 0.0]]], np.eye(3, 2))
 

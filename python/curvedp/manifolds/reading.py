@@ -1,10 +1,9 @@
 """Numbers of records in other orders and units, as names of columns or a word say.
 
 Names of columns and the words are public. So ``lat, lon`` is read as longitude and latitude,
-``w, x, y, z`` and ``q0, q1, q2, q3`` as a quaternion with its scalar last, ``x1, x2, ..., y1, y2,
-...`` as landmarks, ``Dxx, Dyy, Dzz, Dxy, Dxz, Dyz`` as the upper
-triangle row by row, ``lon_rad, lat_rad`` in radians. What names and words say of one table must
-agree.
+``w, x, y, z`` and ``q0, q1, q2, q3`` as a quaternion with its scalar last, ``x1, x2, ..., y1, ...``
+as landmarks, ``Dxx, Dyy, Dzz, Dxy, Dxz, Dyz`` as the upper triangle row by row, ``lon_rad,
+lat_rad`` in radians. What names and words say of one table must agree.
 """
 
 from __future__ import annotations
