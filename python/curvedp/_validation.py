@@ -50,6 +50,8 @@ def as_float_array(value: ArrayLike, name: str) -> FloatArray:
             kind += _OF_THE_DAY
         if array.dtype.kind == "c":
             kind += ": give real and imaginary parts as two numbers"
+        if array.dtype.kind in "bO":
+            kind += f": numpy.asarray({name}, dtype=float) makes numbers of it"
         raise TypeError(f"{name} must hold real numbers, got {kind}")
     with np.errstate(all="ignore"):
         if isinstance(value, np.ma.MaskedArray):
