@@ -117,6 +117,7 @@ class PrivateMail(Conventions):
     #: The statistic of rows and labels that it releases.
     _kind: ClassVar[type[Embedding]] = Embedding
 
+    @hinting
     def __init__(
         self,
         n_components: int = 2,

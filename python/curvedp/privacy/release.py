@@ -330,11 +330,15 @@ class Release(ReleaseText):
             )
         names = {field.name for field in fields(cls)}
         if set(data) != names:
-            for module in _KINDS if cls is Release else ():
-                import_module(module)
-            for kind in _subclasses(cls):
+            for kind in _all_kinds() if cls is Release else _subclasses(cls):
                 if set(data) == {field.name for field in fields(kind)}:
                     return kind.from_dict(data | {"schema_version": version})
+            for kind in _all_kinds() if cls is not Release else ():
+                if set(data) == {field.name for field in fields(kind)}:
+                    raise ValueError(
+                        f"it is a {kind.__name__}, not a {cls.__name__}: Release.from_json reads "
+                        "releases of every kind"
+                    )
             wrong = ", ".join(sorted(set(data) ^ names))
             raise ValueError(f"unexpected or missing in schema {version}: {wrong}")
         for field in fields(cls):
@@ -362,6 +366,13 @@ class Release(ReleaseText):
         if data["provenance"] is not None:
             data["provenance"] = Provenance.from_dict(data["provenance"])
         return cls(**data)
+
+
+def _all_kinds() -> Iterator[type[Release]]:
+    """The classes of all releases, wherever they are defined."""
+    for module in _KINDS:
+        import_module(module)
+    return _subclasses(Release)
 
 
 def _subclasses(cls: type[_Kind]) -> Iterator[type[_Kind]]:
