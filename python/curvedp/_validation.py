@@ -196,6 +196,8 @@ def as_values(value: ArrayLike, name: str = "values", *, least: int = 1) -> Floa
 
 def as_number(value: float, name: str) -> float:
     """A float; infinite for integers beyond its range."""
+    if type(value) is float:
+        return value
     if isinstance(value, (str, bytes, bool, np.bool_)):
         raise TypeError(f"{name} must be a number, got {type(value).__name__}")
     try:
