@@ -60,17 +60,8 @@ def _named(entry: LedgerEntry) -> str:
     return f"{entry.label}{place}"
 
 
-def _open(made: MadeWith, path: str) -> Ledger:
-    return Ledger._of_file(made, path)
-
-
-def _closed(made: MadeWith, spent: Guarantee | None) -> Ledger:
-    """A ledger in memory that never spends again."""
-    found = Ledger(made.budget, data=made.data, unit=made.unit)
-    if spent is not None:
-        found.spend(spent, "all before this copy")
-    found.close()
-    return found
+def _open(made: MadeWith, path: str | None, spent: Guarantee | None = None) -> Ledger:
+    return Ledger._of(made, path, spent)
 
 
 class Ledger:
@@ -147,16 +138,20 @@ class Ledger:
         remaining:  PureDP(epsilon=1)
         """
         place = real_path(path)
-        return cls._of_file(made_with(place), place)
+        return cls._of(made_with(place), place)
 
     @classmethod
-    def _of_file(cls, made: MadeWith, path: str) -> Self:
-        """The ledger of a file that is there."""
+    def _of(cls, made: MadeWith, path: str | None, spent: Guarantee | None = None) -> Self:
+        """The ledger of a file that is there; without one a closed ledger, of what was spent."""
         found = cls.__new__(cls)
-        found._set(made, path, create=False)
+        found._set(made, path, create=False, spent=spent)
+        if path is None:
+            found.close()
         return found
 
-    def _set(self, made: MadeWith, path: str | None, *, create: bool) -> None:
+    def _set(
+        self, made: MadeWith, path: str | None, *, create: bool, spent: Guarantee | None = None
+    ) -> None:
         budget = made.budget
         if not isinstance(budget, PureDP | ApproxDP | ZCDP | GDP):
             raise TypeError("the budget must be a PureDP, ApproxDP, ZCDP or GDP object")
@@ -165,7 +160,7 @@ class Ledger:
         self._closed = False
         #: By which a job knows a ledger in memory again.
         self._token = secrets.token_hex(8)
-        start = tuple(Fraction(0) for _ in self._limit)
+        start = tuple(Fraction(0) for _ in self._limit) if spent is None else self._cost(spent)
         self._store: MemoryStore | FileStore
         if path is None:
             self._made, self._store = made, MemoryStore(start)
@@ -404,7 +399,7 @@ class Ledger:
         >>> print(pickle.loads(pickle.dumps(ledger.closed_copy())).spent)
         PureDP(epsilon=0.4)
         """
-        return _closed(self._made, self.spent)
+        return self._of(self._made, None, self.spent)
 
     def _after(self, guarantee: Guarantee, cost: Total, total: Total) -> Total:
         """The total after a spend; raises if the budget does not cover it."""
@@ -463,7 +458,7 @@ class Ledger:
                 "a copy of a ledger in memory would spend its budget twice: for other processes, "
                 "as by n_jobs, give it a path; of a search store best_estimator_"
             )
-        return _closed, (self._made, self.spent)
+        return _open, (self._made, None, self.spent)
 
     def __sklearn_clone__(self) -> Self:
         """Itself: a clone of an estimator that holds a ledger spends from the same account."""
