@@ -155,7 +155,7 @@ def test_a_guarantee_given_often_is_that_of_as_many(guarantee):
         assert composed(guarantee, times) == cdp.compose(*[guarantee] * times)
     if isinstance(guarantee, cdp.ApproxDP):
         with pytest.raises(ValueError, match="promises nothing"):
-            composed(guarantee, 10**6)
+            composed(guarantee, 10**7)
 
 
 def test_what_is_left_is_exact():
