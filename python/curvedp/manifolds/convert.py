@@ -34,6 +34,7 @@ _ELSEWHERE = {
     "s": "sphere",
     "h": "hyperboloid",
     "poincare": "hyperboloid",
+    "lorentz": "hyperboloid",
     "poincareball": "hyperboloid",
     "r": "euclidean",
     "rp": "projective",

@@ -450,6 +450,10 @@ class KendallPlanar(Manifold):
         angle = 2.0 * np.pi * np.arange(self.k_landmarks) / self.k_landmarks
         return self.project(np.stack([np.cos(angle), np.sin(angle)], axis=1))
 
+    @property
+    def written(self) -> Written:
+        return Written(self.spec, "landmarks", self.k_landmarks)
+
     def _equations(self) -> Sequence[Equation]:
         name = "sum of coordinate {} of the landmarks"
         sums = [Equation(name.format(axis), slice(axis, None, 2), False) for axis in range(2)]
@@ -488,7 +492,10 @@ class Rotations(Manifold):
     _title = "rotations of R³"
     _names: ClassVar[dict[str, dict[str, Any]]] = {"rotations": {}}
     _origin_name = "identity"
-    _short_form = "a quaternion, its scalar last"
+    _short_form = (
+        "a quaternion, its scalar last; Euler angles and rotation vectors are read as SciPy's "
+        "Rotation.from_euler and from_rotvec make them"
+    )
 
     def __init__(self, m: int = 3) -> None:
         size = as_count(m, "m", least=3, most=3)
