@@ -176,7 +176,7 @@ class Reading:
             scale[np.cumsum(np.arange(1, space.size + 1)) - 1] = math.sqrt(2)
             with np.errstate(all="ignore"):  # what leaves the range of doubles is no point
                 rows = rows * scale
-        if (written := self._permutation(width, space)) is not None:
+        if (written := self.permutation(width, space)) is not None:
             rows = rows[..., written]
         return self._scaled(rows, space, name)
 
@@ -195,7 +195,7 @@ class Reading:
         in_units = angles and self.angle_units is not None
         return fits and not (in_units and _default_unit(space, width) is None)
 
-    def _permutation(self, width: int, space: Written) -> NDArray[np.intp] | None:
+    def permutation(self, width: int, space: Written) -> NDArray[np.intp] | None:
         """Which number of a record is each of a point or its short form; None if as they come."""
         if (written := ORDERS.get(self.order or "")) is not None:
             return np.array([written.index(entry) for entry in ORDERS["fsl"]])
@@ -245,7 +245,7 @@ class Reading:
         said = list(range(len(names)))
         if readings:
             written.of_rows(np.zeros(len(names)), space, "columns")  # refused if they do not fit
-            if (order := written._permutation(len(names), space)) is not None:
+            if (order := written.permutation(len(names), space)) is not None:
                 said = order.tolist()
         for known in readings:
             if found := _places(bare, known):
