@@ -1,9 +1,13 @@
 use super::*;
-use crate::chains::diagnose;
-use crate::noise::IsotropicNoise;
-use crate::noise::drawn::{frame, logs};
-use crate::parallel::set_num_threads;
-use crate::roots::{Matrices, Radial};
+use crate::diagnose;
+use curvedp_core::ball::Ball;
+use curvedp_core::exact::Effort;
+use curvedp_core::manifold::{ComplexProjective, Euclidean, Hyperboloid, Sphere, build};
+use curvedp_core::noise::IsotropicNoise;
+use curvedp_core::parallel::set_num_threads;
+use curvedp_core::release::Grid;
+use curvedp_core::roots::{Matrices, Radial};
+use curvedp_core::vector::power_of_two_below;
 
 const KEY: [u8; 32] = [4; 32];
 const NEVER: &dyn Fn() -> bool = &|| false;
@@ -48,9 +52,40 @@ fn cases() -> Vec<(Space, Profile)> {
     ]
 }
 
+/// The manifold in whose frame noise on a space is drawn.
+fn frame(space: Space) -> Box<dyn Manifold> {
+    match space {
+        Space::Radial(Radial::Flat { dim }) => Box::new(Euclidean::new(dim)),
+        Space::Radial(Radial::Sphere { dim, radius }) => Box::new(Sphere::new(dim, radius)),
+        Space::Radial(Radial::Hyperbolic { dim, curvature }) => {
+            Box::new(Hyperboloid::new(dim, curvature))
+        }
+        Space::Radial(Radial::ComplexProjective { m }) => Box::new(ComplexProjective::new(m)),
+        Space::Matrices(_) | Space::Compact(_) => {
+            let (name, size, parameter) = space.name();
+            build(name, size, parameter).unwrap()
+        }
+    }
+}
+
+/// Coordinates at the origin of points drawn about it.
 fn exact_draws(space: Space, profile: Profile, count: usize) -> Vec<f64> {
-    let noise = IsotropicNoise::new(space, profile).unwrap();
-    logs(&noise, &frame(space).origin(), 77, count)
+    let (manifold, noise) = (frame(space), IsotropicNoise::new(space, profile).unwrap());
+    let (center, size) = (manifold.origin(), manifold.point_size());
+    let step = power_of_two_below(profile.scale().min(1.0)) / f64::from(1 << 30);
+    let grid = Grid { step, clip_radius: f64::INFINITY };
+    let mut stream = Stream::from_key([77; 32], space.dim() as u64);
+    let mut points = vec![0.0; count * size];
+    Ball { manifold: &*manifold, center: &center, radius: f64::INFINITY }.release(
+        Rows::shared(&center),
+        |_| (&noise, grid),
+        |_, draw| draw(&mut stream),
+        Effort::Least,
+        &mut points,
+    );
+    let mut coords = vec![0.0; count * space.dim()];
+    manifold.log_origin(Rows::new(&points, size), &mut coords);
+    coords
 }
 
 fn lengths(rows: &[f64], dim: usize) -> Vec<f64> {
