@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Collection, Iterable
 from importlib import import_module
 from importlib.util import find_spec
@@ -69,11 +70,13 @@ NAMES_ELSEWHERE = {
 
 def hinting(function: F) -> F:
     """The function, which tells its arguments, or what to write instead of others."""
+    caller = _name_of(function)
 
     @functools.cache
-    def own() -> tuple[dict[str, None], list[str] | None]:
-        """Keywords, those of `**call` as its annotation has them; what may go without a name."""
-        names, plain = [], []
+    def own() -> tuple[dict[str, None], list[str] | None, list[str]]:
+        """Keywords, those of `**call` as its annotation has them; what may go without a name; what
+        must be given."""
+        names, plain, needed = [], [], []
         takes_any = False
         for parameter in inspect.signature(function).parameters.values():
             if parameter.kind is parameter.VAR_KEYWORD:
@@ -86,17 +89,41 @@ def hinting(function: F) -> F:
                     plain.append(parameter.name)
                 if parameter.name != "self":
                     names.append(parameter.name)
-        return dict.fromkeys(names), None if takes_any else plain
+                if parameter.default is parameter.empty:
+                    needed.append(parameter.name)
+        return dict.fromkeys(names), None if takes_any else plain, needed
 
     @functools.wraps(function)
     def told(*args: Any, **keywords: Any) -> Any:
-        names, plain = own()
-        refuse_keywords(function.__name__, keywords, names)
+        names, plain, needed = own()
+        refuse_keywords(caller, keywords, names)
         if plain is not None:
-            refuse_places(function.__name__, len(args), plain, function.__doc__)
+            text = function.__doc__ if function.__name__ != "__init__" else type(args[0]).__doc__
+            refuse_places(caller, len(args), plain, names, text)
+            given = {*plain[: len(args)], *keywords}
+            if missing := [name for name in needed if name not in given]:
+                places = ", ".join(name for name in plain if name != "self")
+                raise TypeError(
+                    f"{caller}() needs {_described(missing, text)}: without names it takes {places}"
+                )
         return function(*args, **keywords)
 
     return cast(F, told)
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    """Name of a function, or of the class whose constructor it is."""
+    *_, owner, name = ("", *function.__qualname__.split("."))
+    return owner if name == "__init__" else name
+
+
+def _described(names: Iterable[str], text: str | None) -> str:
+    """Names of parameters with what a docstring says that they are."""
+    told = []
+    for name in names:
+        found = re.search(rf"^ *(?:\w+, )*{name}(?:, \w+)* : (.*)$", text or "", re.MULTILINE)
+        told.append(name if found is None else f"{name} ({found[1]})")
+    return " and ".join(told)
 
 
 def refuse_keywords(caller: str, keywords: Iterable[str], own: Collection[str]) -> None:
@@ -107,12 +134,31 @@ def refuse_keywords(caller: str, keywords: Iterable[str], own: Collection[str]) 
             raise TypeError(f"{caller}() has no keyword {name!r}: {hint}")
 
 
-def refuse_places(caller: str, number: int, plain: list[str], text: str | None) -> None:
-    """Raises TypeError for more arguments without names than there are places, with the summary."""
+def refuse_places(
+    caller: str, number: int, plain: list[str], own: Iterable[str], text: str | None
+) -> None:
+    """Raises TypeError for more arguments without names than there are places.
+
+    It says which those are, what the others are called, and the caller's summary.
+
+    Parameters
+    ----------
+    caller : str
+    number : int
+        Of arguments given without names, with `self` if it is among `plain`.
+    plain, own : names
+        Of what may go without one, and of all.
+    text : str, optional
+        Docstring of the caller.
+    """
     if number > len(plain):
+        places = [name for name in plain if name != "self"]
+        named = [f"{name}=" for name in own if name not in plain]
         about = (text or "").partition("\n")[0]
+        further = f"; with names {', '.join(named)}" * bool(named)
         raise TypeError(
-            f"{caller}() takes {', '.join(plain)} without their names, and nothing else: {about}"
+            f"{caller}() takes {len(places)} argument{'s' * (len(places) != 1)} without names "
+            f"({', '.join(places)}), got {number - len(plain) + len(places)}{further}. {about}"
         )
 
 

@@ -85,7 +85,11 @@ class Ball:
             space = as_manifold(manifold)
             if (name := space._origin_name) != center:
                 known = f" or {name!r}" * (name is not None)
-                raise ValueError(f"center must be a point{known} on {space.spec}, got {center!r}")
+                raise ValueError(
+                    f"center must be a point{known} on {space.spec}, got {center!r}: choose it "
+                    "from what is public. A mean of the records is private; "
+                    "frechet_mean(records, manifold, guarantee) releases it without a ball"
+                )
             point: FloatArray = space.origin
         else:
             space = as_manifold(manifold, as_array(center, "center").shape)

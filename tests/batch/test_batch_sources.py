@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -258,3 +260,40 @@ def test_times_have_the_same_noise_in_tables_and_files(tmp_path, secret, unit):
     file = cases.write(tmp_path / "in.parquet", data)
     found = release(file, out=tmp_path / "out.parquet", **how).table
     assert found["value"].to_pylist() == release(data, **how).table["value"].to_pylist()
+
+
+class InBytes:
+    """A path that is known in bytes, as `os.scandir` of a folder in bytes has them."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __fspath__(self):
+        return os.fsencode(self.path)
+
+
+def test_paths_in_bytes_are_those_in_text(data, expected, secret, tmp_path):
+    source, stored = cases.write(tmp_path / "in.parquet", data), tmp_path / "stored.secret"
+    cdp.NoiseSecret.create(InBytes(stored))
+    assert cdp.NoiseSecret.load(InBytes(stored))
+    ledger = cdp.Ledger(cdp.PureDP(1.0), path=InBytes(tmp_path / "own.ledger"))
+    how = {"secret": InBytes(secret), "ledger": ledger, "chunk_rows": 300}
+    for number, own in enumerate((InBytes(source), [InBytes(source)])):
+        out = tmp_path / f"{number}.parquet"
+        found = release(own, out=InBytes(out), **(how | {"ledger": None} if number else how))
+        assert found.path == out
+        assert cases.by_key(cdp.batch.BatchReleases.open(InBytes(out)).table) == expected
+    assert release(InBytes(source), out=InBytes(tmp_path / "0.parquet"), resume=True, **how).path
+    with cdp.Ledger.open(tmp_path / "own.ledger") as ledger:
+        assert len(ledger.entries) == 1
+
+
+@pytest.mark.parametrize("place", ["records.npy", "*.npy", "records.csv"])
+def test_files_of_other_kinds_are_led_on(place, tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    np.save(folder / "records.npy", np.zeros((9, 3)))
+    (folder / "records.csv").write_text("x,y\n1,2\n")
+    with pytest.raises(BatchError, match=r"A batch reads Parquet: .*to_parquet.*frechet_mean") as e:
+        release(folder / place, out=tmp_path / "out.parquet")
+    assert "1,2" not in str(e.value)

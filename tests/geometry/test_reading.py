@@ -16,6 +16,7 @@ from curvedp.manifolds.reading import ORDERS, Reading
 from wrong_formats import WRONG
 
 SPD, TURNS, EARTH, CLOCK = cdp.SPD(3), cdp.Rotations(), cdp.Sphere(2), cdp.Torus(1)
+SHAPES = cdp.KendallPlanar(3)
 AXES = "xyz"
 
 
@@ -87,7 +88,26 @@ NAMED = [
     (EARTH, ["lat_rad", "lon_rad"], np.radians([[50.0, 8.0]]), [[8.0, 50.0]]),
     (EARTH, ["Longitude (deg)", "Latitude (deg)"], [[8.0, 50.0]], [[8.0, 50.0]]),
     (TURNS, ["qw", "qx", "qy", "qz"], [[1.0, 0.0, 0.0, 0.0]], [[0.0, 0.0, 0.0, 1.0]]),
+    (TURNS, ["q0", "q1", "q2", "q3"], [[1.0, 0.0, 0.0, 0.0]], [[0.0, 0.0, 0.0, 1.0]]),
+    (TURNS, ["imu_q3", "imu_q2", "imu_q1", "imu_q0"], [[3.0, 2.0, 1.0, 4.0]], [[1.0, 2, 3, 4]]),
+    (SHAPES, ["X1", "X2", "X3", "Y1", "Y2", "Y3"], [[1, 2, 4, 5, 7, 6]], [[1, 5, 2, 7, 4, 6]]),
+    (
+        SHAPES,
+        ["3.Y", "1.X", "1.Y", "2.X", "2.Y", "3.X"],
+        [[6, 1, 5, 2, 7, 4]],
+        [[1, 5, 2, 7, 4, 6]],
+    ),
+    (
+        SHAPES,
+        ["lm_y_0", "lm_y_1", "lm_y_12", "lm_x_0", "lm_x_1", "lm_x_12"],
+        [[5, 7, 6, 1, 2, 4]],
+        [[1, 5, 2, 7, 4, 6]],
+    ),
+    (SHAPES, ["a", "b", "c", "d", "e", "f"], [[1, 5, 2, 7, 4, 6]], [[1, 5, 2, 7, 4, 6]]),
     (SPD, ["Dxx", "Dyy", "Dzz", "Dxy", "Dxz", "Dyz"], [range(1, 7)], [[1, 4, 5, 2, 6, 3]]),
+    (EARTH, ["dec", "ra"], [[50.0, 8.0]], [[8.0, 50.0]]),
+    (EARTH, ["Inc", "Dec"], [[50.0, 8.0]], [[8.0, 50.0]]),
+    (EARTH, ["plunge_rad", "trend_rad"], np.radians([[50.0, 8.0]]), [[8.0, 50.0]]),
     (CLOCK, ["bedtime_hours"], [[6.0]], [[np.pi / 2]]),
     (cdp.Torus(2), ["phi_deg", "psi_deg"], [[90.0, 45.0]], [[np.pi / 2, np.pi / 4]]),
 ]
@@ -129,6 +149,74 @@ def test_names_that_contradict_what_is_said_are_refused(space, names, said, mess
     table = pd.DataFrame(np.ones((3, len(names))), columns=names)
     with pytest.raises(ValueError, match=message):
         space.as_points(table, **said)
+
+
+@pytest.mark.parametrize(
+    ("space", "names", "message"),
+    [
+        (EARTH, ["lat", "lon", "age"], r"table\[\['lon', 'lat'\]\]"),
+        (
+            SHAPES,
+            ["id", "x1", "x2", "x3", "y1", "y2", "y3"],
+            r"table\[\['x1', 'y1', 'x2', 'y2', 'x3', 'y3'\]\]",
+        ),
+        (SHAPES, ["x1", "x2", "x3", "y1", "y2", "y4"], "not x and y of each of 3 landmarks"),
+        (EARTH, ["site_lat", "age", "site_lon"], r"--columns site_lon,site_lat"),
+        (EARTH, ["dec", "ra", "mag"], r"table\[\['ra', 'dec'\]\]"),
+        (EARTH, ["x", "y", "z", "mass"], r"table\[\['x', 'y', 'z'\]\]"),
+        (EARTH, ["latitude", "a", "b"], "'latitude' belongs by its name"),
+        (EARTH, ["theta", "phi"], "'theta' is by its name no longitude"),
+        (EARTH, ["lon", "colat"], "'colat' is by its name no longitude"),
+        (EARTH, ["incl", "other"], "'incl' is number 1 of a point, and by its name number 2"),
+        (EARTH, ["other", "ra"], "'ra' is number 2 of a point, and by its name number 1"),
+        (cdp.SPD(2), ["c11", "c12", "c22", "age"], r"table\[\['c11', 'c12', 'c22'\]\]"),
+        (TURNS, ["xx", "y", "z", "w"], "'xx' belongs by its name"),
+        (CLOCK, ["hour", "ward"], r"table\[\['hour'\]\]"),
+    ],
+)
+@pytest.mark.parametrize("frame", [pd.DataFrame, polars.DataFrame])
+def test_names_of_points_beside_others_are_refused_before_anything_is_paid(
+    frame, space, names, message
+):
+    """Three columns are otherwise a vector, and four a matrix, whatever they hold."""
+    table = frame(dict.fromkeys(names, np.ones(300)))
+    ledger = cdp.Ledger(cdp.GDP(1.0))
+    with pytest.raises(ValueError, match=message):
+        cdp.frechet_mean(table, space, cdp.GDP(1.0), ledger=ledger)
+    assert not ledger.entries
+
+
+@pytest.mark.parametrize("names", [["a", "b"], ["lon", "b"], ["0", "1"], ["11", "12", "13"]])
+def test_names_that_say_nothing_else_stay_as_they_come(names):
+    table = pd.DataFrame(dict(zip(names, [[8.0], [50.0], [1.0]], strict=False)))
+    np.testing.assert_array_equal(EARTH.as_points(table), EARTH.as_points(table.to_numpy()))
+
+
+TYPED = [
+    (pd.Series(["Ulm", "Jena"], dtype="str"), "got text in column 'c'"),
+    (pd.Series(["Ulm", "Jena"], dtype="category"), "got text in column 'c'"),
+    (pd.to_datetime(pd.Series(["2024-01-01", "2024-01-02"])), "hours of the day of times t are"),
+    (polars.Series(["Ulm", "Jena"]), "got text in column 'c'"),
+    (polars.Series(["a", "b"], dtype=polars.Categorical), "got text in column 'c'"),
+]
+
+
+@pytest.mark.parametrize(("column", "message"), TYPED)
+def test_columns_of_text_or_time_are_refused_before_anything_is_paid(column, message):
+    """The type of a column is public; cells of one without a type are read one by one."""
+    frame = type(column.to_frame())
+    table = frame({"a": [1.0, 2.0], "b": [1.0, 2.0], "c": column})
+    ledger = cdp.Ledger(cdp.GDP(1.0))
+    for records in (table, table[["c", "a", "b"]]):
+        with pytest.raises(TypeError, match=message):
+            cdp.frechet_mean(records, EARTH, cdp.GDP(1.0), ledger=ledger)
+    with pytest.raises(TypeError, match=message.replace(" in column 'c'", "")):
+        CLOCK.as_points(column)
+    assert not ledger.entries
+    numbers = pd.DataFrame(
+        {"a": [1.0, 2.0], "b": [1.0, 2.0], "c": pd.Series(["1", "x"], dtype=object)}
+    )
+    assert np.isnan(EARTH.as_points(numbers)).all(axis=1).tolist() == [False, True]
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,21 @@ def test_the_number_of_weights_says_which_mechanism_is_meant() -> None:
         TangentPCA(BALL, cdp.GDP(1.0), 2, weights=(0.3, 0.7), mechanism="exponential").fit(records)
 
 
+def test_components_are_sorted_by_their_released_variances() -> None:
+    how = {"seed": 3, "coverage": False, "mechanism": "exponential"}
+    model = TangentPCA(BALL, cdp.PureDP(1.0), **how).fit(ellipsoid(300))
+    rows, along = model.release_.value, model.release_.parts[1].value
+    assert np.any(np.diff(along[:-1]) > 0)  # not in the order in which they were drawn
+    assert np.all(np.diff(model.explained_variance_) <= 0)
+    assert np.all(np.diff(model.explained_variance_ratio_) <= 0)
+    released = sorted(zip(along[:-1].tolist(), rows.tolist(), strict=True))
+    kept = zip(model.explained_variance_.tolist(), model.components_.tolist(), strict=True)
+    assert sorted(kept) == released
+    np.testing.assert_allclose(
+        model.explained_variance_ratio_, model.explained_variance_ / along.sum()
+    )
+
+
 def test_on_a_line_there_is_nothing_to_choose() -> None:
     line, x = cdp.Ball("euclidean:1", [0.0], 1.0), np.linspace(-1.0, 1.0, 50)[:, None]
     with pytest.raises(ValueError, match="nothing to choose"):

@@ -166,6 +166,42 @@ def test_a_regression_says_which_comes_first():
 def test_shapes_in_space_are_led_to_alignment():
     with pytest.raises(ValueError, match="AlignedLandmarks"):
         cdp.as_manifold("kendall:24:3")
+    shapes = cdp.KendallPlanar(24)
+    ball = cdp.Ball(shapes, shapes.origin, 0.3)
+    for records in (np.zeros((9, 24, 3)), np.zeros((9, 24, 4))):
+        for read in (shapes.as_points, lambda own: cdp.frechet_mean(own, ball, cdp.GDP(1.0))):
+            with pytest.raises(ValueError, match=r"\(\.\.\., 24, 2\), got \(9, 24, ") as caught:
+                read(records)
+            assert ("AlignedLandmarks" in str(caught.value)) == (records.shape[2] == 3)
+
+
+@pytest.mark.parametrize("text", ["LP=2\n1 2\n3 4\nID=a", ["LP=2\n1 2\n3 4\nID=a"], b"1 2"])
+def test_a_text_in_place_of_records_is_to_be_read_before(text):
+    for read in (
+        cdp.KendallPlanar(3).as_points,
+        lambda own: cdp.frechet_mean(own, BALL, cdp.GDP(1.0)),
+    ):
+        with pytest.raises(
+            TypeError, match=r"^records .*got text: read it into an array"
+        ) as caught:
+            read(text)
+        assert "LP=" not in str(caught.value)
+
+
+@pytest.mark.parametrize("center", ["mean", "median", "identity"])
+def test_a_centre_of_the_records_is_led_to_a_mean_without_a_ball(center):
+    with pytest.raises(
+        ValueError, match=r"^center must be a point on sphere:2, got '.*public.*frechet_mean\(rec"
+    ):
+        cdp.Ball("sphere:2", center=center, radius=1.0)
+    with pytest.raises(ValueError, match=r"^center must be a point or 'identity' on spd:3, got 'm"):
+        cdp.Ball("spd:3", center="mean", radius=1.0)
+
+
+def test_the_share_explained_says_what_it_rests_on():
+    x, y = np.linspace(0.0, 1.0, 9), np.tile([0.0, 0.0, 1.0], (9, 1))
+    with pytest.raises(TypeError, match=r"^fit must .*got Ball: .*geodesic_regression\(x, y, ball"):
+        cdp.r_squared(x, y, BALL, cdp.GDP(1.0))
 
 
 def test_modules_of_extras_need_no_import_of_their_own():
@@ -180,13 +216,20 @@ def test_more_arguments_than_have_a_place_are_answered_by_what_the_function_does
         cdp.GDP(1.0),
     )
     with pytest.raises(
-        TypeError, match=r"^compare_means\(\) takes a, b without .*released regions"
+        TypeError,
+        match=r"^compare_means\(\) takes 2 arguments without names \(a, b\), got 4; with names "
+        r"level=\. .*released regions",
     ):
         cdp.compare_means(records, records, ball, guarantee)
     with pytest.raises(
-        TypeError, match=r"^frechet_mean\(\) takes records, ball, guarantee without"
+        TypeError,
+        match=r"^frechet_mean\(\) .*\(records, ball, guarantee\), got 4; with names groups=, ",
     ):
         cdp.frechet_mean(records, ball, guarantee, 1.0)
+    with pytest.raises(
+        TypeError, match=r"^as_points\(\) .* 1 argument without names \(records\), got 2; "
+    ):
+        cdp.Sphere(2).as_points(records, "fsl")
 
 
 def test_records_in_place_of_regions_are_answered_by_what_makes_regions():
@@ -214,7 +257,10 @@ def test_keywords_of_estimators_are_answered_as_those_of_functions():
             kind(metric="riemann")
         with pytest.raises(TypeError, match=r"^fit\(\) has no keyword 'sample_weight': .*units="):
             kind.fit(kind.__new__(kind), None, None, sample_weight=1.0)
-    with pytest.raises(TypeError, match=r"^PrivateKMeans\(\) takes n_clusters without .*centres"):
+    with pytest.raises(
+        TypeError,
+        match=r"^PrivateKMeans\(\) .*\(n_clusters\), got 3; with names ball=, .*centres",
+    ):
         learning.PrivateKMeans(ball, cdp.GDP(1.0), 3)
     model = learning.PrivateMDM(ball, cdp.GDP(1.0), classes_per_unit=2)
     assert model.get_params()["classes_per_unit"] == 2
@@ -237,3 +283,94 @@ def test_a_ball_that_a_mean_has_not_released_is_told_from_other_mistakes():
             release(records, ball, cdp.GDP(1.0))
         with pytest.raises(TypeError, match=r"got float$"):
             release(records, 1.0, cdp.GDP(1.0))
+
+
+def test_what_must_be_given_and_is_not_is_told_with_what_it_is():
+    x, y = np.linspace(0.0, 1.0, 9), np.tile([0.0, 0.0, 1.0], (9, 1))
+    guarantee = cdp.GDP(1.0)
+    for call, said in {
+        lambda: cdp.geodesic_regression(x, y, BALL, guarantee): (
+            r"^geodesic_regression\(\) needs x_range \(pair of .*takes x, y, ball, guarantee$"
+        ),
+        lambda: cdp.k_sample_test([y, y], BALL, guarantee): (
+            r"^k_sample_test\(\) needs guarantee \(GDP.*takes records, labels, ball, guarantee$"
+        ),
+        lambda: cdp.descriptors.fill_landmarks(y): r"^fill_landmarks\(\) needs template \(array",
+        lambda: cdp.Ledger(path="study.ledger"): r"^Ledger\(\) needs budget \(",
+        lambda: cdp.Hyperboloid(): r"^Hyperboloid\(\) needs dim \(int\): .*takes dim$",
+    }.items():
+        with pytest.raises(TypeError, match=said):
+            call()
+
+
+def test_constructors_tell_their_arguments():
+    for call, said in {
+        lambda: cdp.KendallPlanar(12, 2): r"1 argument without names \(k_landmarks\), got 2\. Sha",
+        lambda: cdp.Hyperboloid(2, c=1.0): r"Hyperboloid\(\) has no keyword 'c': it has dim, curv",
+        lambda: cdp.Ledger(cdp.GDP(1.0), "a.ledger"): r"\(budget\), got 2; with names path=, data",
+        lambda: cdp.PrivateMail(epsilon=1.0): r"PrivateMail\(\) .*: say it in the guarantee",
+        lambda: cdp.PrivateMail(2, cdp.GDP(1.0)): r"\(n_components\), got 2; .*guarantee=",
+    }.items():
+        with pytest.raises(TypeError, match=said):
+            call()
+    assert list(inspect.signature(cdp.Hyperboloid).parameters) == ["dim", "curvature"]
+
+
+def test_arrays_in_the_order_of_other_programs_are_led_on():
+    space = cdp.KendallPlanar(12)
+    with pytest.raises(ValueError, match=r"got \(12, 2, 50\); records come first: numpy.moveaxis"):
+        space.as_points(np.zeros((12, 2, 50)))
+    assert space.as_points(np.moveaxis(np.ones((12, 2, 50)), -1, 0)).shape == (50, 12, 2)
+    with pytest.raises(ValueError, match=r"Euler angles .*Rotation\.from_euler"):
+        cdp.Rotations().as_points(np.zeros((9, 3)))
+    with pytest.raises(TypeError, match=r"complex128: give real and imaginary parts"):
+        cdp.descriptors.fill_landmarks(np.ones((9, 12)) * 1j, np.ones((12, 2)))
+    flat = cdp.Ball("euclidean:3", np.zeros(3), 1.0)
+    with pytest.raises(ValueError, match=r"got \(2, 9, 3\); .* joined by numpy\.concatenate"):
+        cdp.frechet_mean([np.zeros((9, 3))] * 2, flat, cdp.GDP(1.0))
+    with pytest.raises(ValueError, match="NaN where one is missing"):
+        cdp.descriptors.fill_landmarks([[None, [1.0, 2.0], [0.0, 0.0]]], np.eye(3, 2))
+
+
+def test_guarantees_and_releases_of_another_kind_are_led_on():
+    ledger = cdp.Ledger(cdp.ApproxDP(8.0, 1e-5))
+    for guarantee, way in (
+        (cdp.GDP(0.2), r"GDP\(\.\.\.\)\.to_ap.*sufficient_gdp"),
+        (cdp.ZCDP(0.1), "ZCDP"),
+    ):
+        with pytest.raises(cdp.errors.ConversionError, match=rf"At a delta of its own.*{way}"):
+            ledger.spend(guarantee)
+        ledger.spend(guarantee.to_approx_dp(1e-7))
+    with pytest.raises(TypeError, match=r"in a list, as compose_mixed\(\[a, b\], delta\)"):
+        cdp.privacy.compose_mixed(cdp.GDP(1.0), cdp.GDP(1.0))
+    mean = cdp.frechet_mean(np.tile(BALL.center, (90, 1)), BALL, cdp.GDP(1.0), coverage=False)
+    variance = cdp.frechet_variance(np.tile(BALL.center, (90, 1)), BALL, cdp.GDP(1.0))
+    with pytest.raises(ValueError, match=r"it is a VarianceRelease, not a MeanRelease: Release\."):
+        type(mean).from_json(variance.to_json())
+    assert cdp.Release.from_json(variance.to_json()) == variance
+
+
+def test_a_radius_that_is_too_large_is_answered_by_one_that_is_served():
+    center = np.eye(8)[0]
+    for radius in (1.57, 1.5707, 1.57079):
+        ball = cdp.Ball("sphere:7", center, radius)
+        with pytest.raises(ValueError, match="use another radius, such as") as caught:
+            cdp.frechet_mean(np.tile(center, (90, 1)), ball, cdp.GDP(1.0))
+        served = float(str(caught.value).rpartition(" ")[2])
+        assert served < radius
+        mean = cdp.frechet_mean(
+            np.tile(center, (90, 1)), cdp.Ball("sphere:7", center, served), cdp.GDP(1.0)
+        )
+        assert mean.ball_radius == served
+
+
+def test_arrays_of_objects_and_images_as_queries_are_led_on():
+    with pytest.raises(TypeError, match=r"got dtype object: numpy\.asarray\(records, dtype=float"):
+        cdp.frechet_mean(np.ones((9, 3), dtype=object), BALL, cdp.GDP(1.0))
+    mail = cdp.PrivateMail(2, guarantee=cdp.PureDP(1.0))
+    with pytest.raises(ValueError, match=r"use embed_queries for many, and ravel\(\) for an image"):
+        mail.embed_query(np.zeros((28, 28)), np.zeros((9, 784)), np.arange(9) % 2)
+    with pytest.raises(
+        ValueError, match=r"no field 'landmarks': .*Ball\(manifold, center, radius\)"
+    ):
+        cdp.Ball.from_units("landmarks", "mm", center=np.eye(3, 2), radius=1.0)

@@ -54,6 +54,23 @@ def test_every_record_is_inside_outside_or_no_point(case):
     np.testing.assert_array_equal(found == 0.0, ball.contains(records))
 
 
+@pytest.mark.parametrize(("beyond", "kind"), [(0.9e-5, 0), (1.1e-5, 1)])
+def test_a_point_on_the_edge_counts_as_inside_up_to_the_tolerance_of_records(beyond, kind):
+    """Half of the unit vectors in single precision lie beyond the unit ball by rounding."""
+    ball = cdp.Ball("euclidean:8", center=np.zeros(8), radius=1.0)
+    rng = np.random.default_rng(5)
+    records = rng.standard_normal((600, 8))
+    records /= np.linalg.norm(records, axis=1, keepdims=True)
+    single = records.astype(np.float32)
+    assert np.mean(~ball.contains(single.astype(float))) > 0.2
+    assert tally(ball, single.astype(float)) == [600, 0, 0]
+    records *= 1.0 + beyond
+    assert tally(ball, records) == [600 * (1 - kind), 600 * kind, 0]
+    assert np.linalg.norm(ball.project(records), axis=1).max() <= 1.0 + 1e-9
+    counted = cdp.frechet_mean(records, ball, cdp.GDP(1e3), coverage=True, seed=7).coverage
+    assert counted.outside == pytest.approx(600 * kind, abs=1.0)
+
+
 def test_a_product_counts_a_record_by_its_worst_part():
     ball = cdp.ProductBall(LINE, SPHERE)
     there, away, none = [0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]

@@ -68,7 +68,7 @@ def open_job(
         build=own_build(),
         parameters=parameters,
         chunk_rows=chunk_rows,
-        given_secret=None if secret is None else str(Path(secret).resolve()),
+        given_secret=None if secret is None else str(Path(os.fsdecode(secret)).resolve()),
         secret_digest="" if own is None else own._digest(identity),
     )
     if os.path.lexists(folder):

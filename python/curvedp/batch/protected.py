@@ -140,7 +140,7 @@ def _release_groups(
 @contextlib.contextmanager
 def _new_result(out: str | os.PathLike[str], data: Location | Table) -> Iterator[Output]:
     """A place for a result, made before a record is read and swept afterwards."""
-    target = Path(out).resolve()
+    target = Path(os.fsdecode(out)).resolve()
     folder = folder_of(target)
     place = output_of(target, folder, secrets.token_hex(16))
     if is_location(data):

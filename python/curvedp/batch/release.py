@@ -202,17 +202,20 @@ def release(
     """
     data: Location | Table = location_of(source) if is_files(source) else as_table(source)
     reading = Reading(order, scalar_first, angle_units)
+    placed = out is not None or stage is not None
+    of_groups = placed or resume or skip_small or groups_per_unit != 1 or keys is not None
+    if by is None and of_groups:
+        raise TypeError(
+            "keys, out, stage, resume, skip_small and groups_per_unit are for groups: give by, or "
+            "leave them out and get one release of all records, at once"
+        )
     adds = adds_or_removes(guarantee)
     if adds:
         refuse(public_keys=public_keys, secret=secret, stage=stage, on=on, resume=resume)
     elif keys is not None or n_guess is not None:
         raise ValueError('keys and n_guess are for guarantees with neighbours="add-remove"')
-    placed = out is not None or stage is not None
     if not adds and not is_location(data) and (on is not None or placed or resume):
         raise TypeError("out, on and resume are for files: a table in memory is released at once")
-    of_groups = placed or resume or skip_small or groups_per_unit != 1 or keys is not None
-    if by is None and of_groups:
-        raise TypeError("keys, out, resume, skip_small and groups_per_unit are for groups: give by")
     on = _checked(on)
     common: dict[str, Any] = {
         "points": points,

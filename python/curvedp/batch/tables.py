@@ -84,7 +84,7 @@ class BatchReleases(Disclosed):
         BatchError
             If the manifest cannot be read, or is that of another result.
         """
-        place = Path(path).resolve()
+        place = Path(os.fsdecode(path)).resolve()
         output = output_of(place, folder_of(place), "")
         found = read_manifest(output)
         if not output.is_result_of(found):

@@ -119,7 +119,7 @@ def place_of(out: Any, stage: Any) -> tuple[Path, Upload | None]:
     BatchError
         If no file system opens the URI.
     """
-    text = os.fspath(out)
+    text = os.fsdecode(out)
     if "://" not in text:
         if stage is not None:
             raise TypeError("stage is for results that go to a URI")
@@ -128,7 +128,7 @@ def place_of(out: Any, stage: Any) -> tuple[Path, Upload | None]:
         raise TypeError(
             "a result that goes to a URI needs stage, the folder of this machine where it is made"
         )
-    folder = Path(stage).resolve()
+    folder = Path(os.fsdecode(stage)).resolve()
     if not folder.is_dir():
         raise BatchError(f"{folder}: no such folder")
     uri = text.rstrip("/")

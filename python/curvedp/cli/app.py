@@ -85,6 +85,9 @@ def _errors_in_one_line(arguments: Sequence[str]) -> Iterator[None]:
         failure = next((own for kind, own in _FAILURES if isinstance(error, kind)), None)
         if isinstance(error, BrokenPipeError) and not notes:
             raise  # who reads the output has enough
+        if isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError):
+            click.echo("; ".join(notes), err=True)  # so does who reads the report
+            raise SystemExit(0) from None
         is_own = not isinstance(error, OSError) and not (notes and isinstance(error, MemoryError))
         if failure is not None and is_own:
             said = str(error)

@@ -192,7 +192,11 @@ def data_options(command: Command) -> Command:
             type=click.Choice([",", ";", "tab", "|"]),
             help="What separates the cells of a csv file; by default commas.",
         ),
-        click.option("--columns", help="Columns of a csv or parquet file, separated by commas."),
+        click.option(
+            "--columns",
+            help="Columns of a csv or parquet file, separated by commas; with --no-header their "
+            "numbers, from 1 on.",
+        ),
         click.option("--key", help="Member of an npz file."),
     ):
         command = option(command)

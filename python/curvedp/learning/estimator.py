@@ -135,9 +135,10 @@ class Estimator(BaseEstimator, Disclosed):  # type: ignore[misc]
     def __new__(cls, *args: Any, **given: Any) -> Self:
         _, *own = inspect.signature(cls.__init__).parameters.values()
         if all(one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL) for one in own):
-            refuse_keywords(cls.__name__, given, [one.name for one in own])
+            names = [one.name for one in own]
+            refuse_keywords(cls.__name__, given, names)
             plain = [one.name for one in own if one.kind is one.POSITIONAL_OR_KEYWORD]
-            refuse_places(cls.__name__, len(args), plain, cls.__doc__)
+            refuse_places(cls.__name__, len(args), plain, names, cls.__doc__)
         made: Self = super().__new__(cls)
         return made
 

@@ -69,7 +69,8 @@ class TangentPCA(Transformer):
     explained_variance_ : ndarray, shape (n_components,)
         In squared units of the metric, cut at 0. Eigenvalues of the released second moment: noisy,
         the largest on average too large. Of the exponential mechanism: noisy variances of the
-        logarithms along the components, which are in the order in which they were drawn.
+        logarithms along the components, by which these are sorted, largest first; `release_` has
+        both in the order in which they were drawn.
     explained_variance_ratio_ : ndarray, shape (n_components,)
         The same over the sum of all eigenvalues, or of the variances and that of the rest; zeros if
         noise left none. As noisy: eigenvalues that are noise alone count in the sum.
@@ -133,7 +134,8 @@ class TangentPCA(Transformer):
                 records, count, self._domain, self.guarantee, weights=weights, **how
             )
             rest = found.parts[1].value
-            return self._keep(found, np.array(found.value), rest[:-1], float(rest.sum()))
+            order = np.argsort(-rest[:-1], kind="stable")
+            return self._keep(found, found.value[order], rest[order], float(rest.sum()))
         weights = _WEIGHTS if self.weights is None else self.weights
         found = log_covariance(records, self._domain, self.guarantee, weights=weights, **how)
         values, vectors = np.linalg.eigh(found.value)

@@ -11,6 +11,7 @@ from curvedp.manifolds.base import Manifold
 from curvedp.manifolds.product import TIMES, Product, RigidMotions
 from curvedp.manifolds.spaces import (
     HPD,
+    LANDMARKS_IN_SPACE,
     SPACE_NAMES,
     SPACES,
     SPD,
@@ -33,6 +34,7 @@ _ELSEWHERE = {
     "s": "sphere",
     "h": "hyperboloid",
     "poincare": "hyperboloid",
+    "lorentz": "hyperboloid",
     "poincareball": "hyperboloid",
     "r": "euclidean",
     "rp": "projective",
@@ -125,9 +127,8 @@ def _from_text(text: str, point_shape: tuple[int, ...] | None) -> Manifold:
         raise ValueError(f"{text!r} needs a size, as in {name}:3")
     if len(rest) > 1:
         if build._keyword is None or len(rest) > 2:
-            shapes = " of shapes curvedp knows planar ones; landmarks in space can be aligned to a "
-            way = shapes + "public template: curvedp.descriptors.AlignedLandmarks"
-            raise ValueError(f"{text!r} has too many parts{f':{way}' * (build is KendallPlanar)}")
+            way = f": {LANDMARKS_IN_SPACE}" * (build is KendallPlanar)
+            raise ValueError(f"{text!r} has too many parts{way}")
         is_word = build._keyword == "metric"
         keywords[build._keyword] = rest[1] if is_word else _number(text, rest[1])
     if build is Grassmann:

@@ -1,15 +1,16 @@
 """Numbers of records in other orders and units, as names of columns or a word say.
 
 Names of columns and the words are public. So ``lat, lon`` is read as longitude and latitude,
-``w, x, y, z`` as a quaternion with its scalar last, ``Dxx, Dyy, Dzz, Dxy, Dxz, Dyz`` as the upper
-triangle row by row, ``lon_rad, lat_rad`` in radians. What names and words say of one table must
-agree.
+``w, x, y, z`` and ``q0, q1, q2, q3`` as a quaternion with its scalar last, ``x1, x2, ..., y1, ...``
+as landmarks, ``Dxx, Dyy, Dzz, Dxy, Dxz, Dyz`` as the upper triangle row by row, ``lon_rad,
+lat_rad`` in radians. What names and words say of one table must agree.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType, NoneType
@@ -25,8 +26,25 @@ __all__ = ["ORDERS", "PLAIN", "UNITS_OF_ANGLES", "Reading", "Written"]
 #: Names of one number in lower case, the usual one first.
 Aliases = tuple[str, ...]
 
-_LONLAT: tuple[Aliases, ...] = (("lon", "long", "longitude", "lng"), ("lat", "latitude"))
+#: An angle round a sphere and one up from its equator: on the Earth, in the sky, of
+#: palaeomagnetism, above a horizon, of geology. Declination is the second of one pair and the first
+#: of another, so that names are read in pairs.
+_PAIRS: tuple[tuple[Aliases, Aliases], ...] = (
+    (("lon", "long", "longitude", "lng"), ("lat", "latitude")),
+    (("ra", "right_ascension"), ("dec", "de", "decl", "declination")),
+    (("dec", "decl", "declination"), ("inc", "incl", "inclination")),
+    (("az", "azimuth"), ("alt", "altitude", "el", "elevation")),
+    (("trend",), ("plunge",)),
+)
+#: Angles of spheres that are neither, or one or the other by who writes them.
+_OTHER_ANGLES = frozenset(
+    ("colat", "colatitude", "zenith", "polar", "theta", "phi", "strike", "dip", "rake")
+)
 _XYZ: tuple[Aliases, ...] = (("x",), ("y",), ("z",))
+#: A quaternion by numbers from 0 on begins with its scalar.
+_Q1230: tuple[Aliases, ...] = (("q1", "q_1"), ("q2", "q_2"), ("q3", "q_3"), ("q0", "q_0"))
+#: A coordinate of a landmark: x1, X_1, 1.x, lm1_x.
+_LANDMARK = re.compile(r"(.*?)(?:([xy])[._]?(\d{1,9})|(\d{1,9})[._]?([xy]))")
 
 #: Units of angles, in radians.
 UNITS_OF_ANGLES: Mapping[str, float] = MappingProxyType(
@@ -53,10 +71,10 @@ class Written:
     ----------
     spec : str
         The space.
-    kind : {"", "lonlat", "quaternion", "symmetric", "angles"}
+    kind : {"", "lonlat", "quaternion", "symmetric", "angles", "landmarks"}
         "" for any others.
     size : int
-        Order of a symmetric matrix, number of angles.
+        Order of a symmetric matrix, number of angles or of landmarks in the plane.
     """
 
     spec: str
@@ -179,31 +197,34 @@ class Reading:
             contradict each other or this reading.
         """
         self.check(space)
-        known = _readings(space).get(len(names), ())
+        if space.kind == "landmarks":
+            return _places_of_landmarks(names, space), self
+        readings = [known for known in _readings(space) if len(known) == len(names)]
         angular = _default_unit(space, len(names)) is not None
         bare = [_without_unit(name) for name in names] if angular else list(names)
         rest = self._with_units_of(names, space) if angular else self
         written = replace(self, angle_units=None)
         said = list(range(len(names)))
-        if known:
+        if readings:
             said = written.of_rows(np.arange(len(names)), space, "columns").tolist()
-        for prefix in _prefixes(bare[0], known) if known else ():
-            places = [_place(name, prefix, known) for name in bare]
-            if sorted(places) == list(range(len(known))):
-                found = [places.index(k) for k in range(len(known))]
+        for known in readings:
+            if found := _places(bare, known):
                 if written != PLAIN and said != found:
                     raise ValueError(
                         f"columns {', '.join(names)} say by their names that they are not written "
                         f"as {written.words}: leave that out, and they are read by name"
                     )
                 return found, replace(rest, order=None, scalar_first=None)
-        for at, place in enumerate(_place(bare[own], "", known) for own in said):
-            if place not in (-1, at) and not bare[said[at]].isdecimal():
-                expected = ", ".join(own[0] for own in known)
+        _refuse_others(names, space)
+        for at, own in enumerate(said):
+            places = [_place(bare[own], "", known) for known in readings]
+            told = [k for k, place in enumerate(places) if place != -1]
+            if told and at not in places and not bare[own].isdecimal():
+                expected = ", ".join(other[0] for other in readings[told[0]])
                 raise ValueError(
-                    f"column {names[said[at]]!r} is number {at + 1} of a point, and by its name "
-                    f"number {place + 1}: points of {space.spec} are read as {expected}. Name "
-                    "all columns so, or none"
+                    f"column {names[own]!r} is number {at + 1} of a point, and by its name "
+                    f"number {places[told[0]] + 1}: points of {space.spec} are read as "
+                    f"{expected}. Name all columns so, or none"
                 )
         return list(range(len(names))), rest
 
@@ -253,13 +274,92 @@ class Reading:
 PLAIN = Reading()
 
 
-def columns_of_points(names: Sequence[str], space: Written) -> list[str]:
+def _refuse_others(names: Sequence[str], space: Written) -> None:
+    """Raises ValueError where columns are by their names no point's, or not a point's alone."""
+    if own := _columns_of_points(names, space):
+        raise ValueError(
+            f"beside the columns of points stand others: take those of points, table[{own}], on "
+            f"the command line --columns {','.join(own)}"
+        )
+    readings = _readings(space)
+    fitting = {name for known in readings if len(known) == len(names) for name in _all(known)}
+    elsewhere = {name for known in readings for name in _all(known)} - fitting
+    if not fitting:  # one column of lists, or a number that is refused
+        return
+    for name in names:
+        bare = _without_unit(name)
+        if bare in elsewhere and not bare.isdecimal():
+            raise ValueError(
+                f"column {name!r} belongs by its name to points of {space.spec} that are written "
+                f"in another number of columns than {len(names)}: take the columns of points alone"
+            )
+        if space.kind == "lonlat" and len(names) == 2 and bare in _OTHER_ANGLES:
+            raise ValueError(
+                f"column {name!r} is by its name no longitude and no latitude, as which two "
+                "columns are read: convert the angles, and name the columns lon and lat"
+            )
+
+
+def _columns_of_points(names: Sequence[str], space: Written) -> list[str]:
     """Of more columns those whose names say that they are a point's; none if they do not."""
-    for known in _readings(space).values():
-        found = [[name for name in names if _without_unit(name) in own] for own in known]
-        if all(len(one) == 1 for one in found):
-            return [name for (name,) in found]
+    if space.kind == "landmarks":
+        return [names[at] for at in _landmarks(names, space.size)]
+    if space.kind == "angles":
+        angles = [name for name in names if _unit(name)]
+        return angles if len(angles) == space.size < len(names) else []
+    bare = [_without_unit(name) for name in names]
+    for known in _readings(space):
+        if len(known) < len(names) and (found := _places(bare, known)):
+            return [names[at] for at in found]
     return []
+
+
+def _places_of_landmarks(names: Sequence[str], space: Written) -> list[int]:
+    """The places of x and y of each landmark, by their numbers; as they come if none has one."""
+    if found := _landmarks(names, space.size):
+        if len(found) < len(names):
+            _refuse_others(names, space)
+        return found
+    if len(names) == 2 * space.size and all(_LANDMARK.fullmatch(own.lower()) for own in names):
+        raise ValueError(
+            f"columns {', '.join(names[:4])}, ... name coordinates, but not x and y of each of "
+            f"{space.size} landmarks: name all so, as in x1, y1, x2, y2, or none"
+        )
+    return list(range(len(names)))
+
+
+def _landmarks(names: Sequence[str], size: int) -> list[int]:
+    """The places of x and y of as many landmarks, in the order of their numbers; else none.
+
+    All names have one prefix; others may stand among them.
+    """
+    places: dict[str, dict[tuple[int, str], list[int]]] = {}
+    for at, name in enumerate(names):
+        if told := _LANDMARK.fullmatch(name.lower()):
+            key = (int(told[3] or told[4]), told[2] or told[5])
+            places.setdefault(told[1], {}).setdefault(key, []).append(at)
+    for own in places.values():
+        numbers = sorted({number for number, _ in own})
+        if len(numbers) == size and len(own) == 2 * size and max(map(len, own.values())) == 1:
+            return [own[number, axis][0] for number in numbers for axis in "xy"]
+    return []
+
+
+def _places(names: Sequence[str], known: Sequence[Aliases]) -> list[int]:
+    """The place of the one column that names each number of a point; none if one has none.
+
+    All names have one prefix.
+    """
+    shared = Counter(prefix for name in names for prefix in _prefixes(name, known))
+    for prefix in sorted((own for own in shared if shared[own] >= len(known)), key=len):
+        of_names = [_place(name, prefix, known) for name in names]
+        if all(of_names.count(k) == 1 for k in range(len(known))):
+            return [of_names.index(k) for k in range(len(known))]
+    return []
+
+
+def _all(known: Sequence[Aliases]) -> set[str]:
+    return {name for own in known for name in own}
 
 
 def _default_unit(space: Written, width: int) -> str | None:
@@ -279,17 +379,17 @@ def _without_unit(name: str) -> str:
     return _UNIT_IN_NAME.sub("", name.lower()) or name
 
 
-def _readings(space: Written) -> dict[int, tuple[Aliases, ...]]:
-    """Names of the numbers of a point, or of its short form, by how many there are."""
+def _readings(space: Written) -> tuple[tuple[Aliases, ...], ...]:
+    """Names of the numbers of a point, and of its short forms."""
     if space.kind == "lonlat":
-        return {2: _LONLAT, 3: _XYZ}
+        return (*_PAIRS, _XYZ)
     if space.kind == "quaternion":
-        return {4: (*_XYZ, ("w",)), 9: _entries(3)}
+        return (*_XYZ, ("w",)), _Q1230, _entries(3)
     if space.kind == "symmetric":
         m = space.size
         upper = tuple(_entry(m, i, j) + _entry(m, j, i) for i in range(m) for j in range(i, m))
-        return {m * (m + 1) // 2: upper, m * m: _entries(m)}
-    return {}
+        return upper, _entries(m)
+    return ()
 
 
 def _entries(m: int) -> tuple[Aliases, ...]:
@@ -302,11 +402,10 @@ def _entry(m: int, i: int, j: int) -> Aliases:
     return ("xyz"[i] + "xyz"[j], *numbers) if m <= 3 else numbers
 
 
-def _prefixes(name: str, known: Sequence[Aliases]) -> list[str]:
-    """Beginnings that all names may have, shortest first."""
+def _prefixes(name: str, known: Sequence[Aliases]) -> set[str]:
+    """What the name may begin with, where its end is known."""
     lower = name.lower()
-    ends = {alias for own in known for alias in own if lower.endswith(alias)}
-    return sorted((lower[: len(lower) - len(alias)] for alias in ends), key=len)
+    return {lower[: len(lower) - len(end)] for end in _all(known) if lower.endswith(end)}
 
 
 def _place(name: str, prefix: str, known: Sequence[Aliases]) -> int:

@@ -399,6 +399,13 @@ class Hyperboloid(Manifold):
         )
 
 
+#: What leads on who has landmarks in space.
+LANDMARKS_IN_SPACE = (
+    "shapes are planar here; landmarks in space can be aligned to a public template, see "
+    "curvedp.descriptors.AlignedLandmarks"
+)
+
+
 class KendallPlanar(Manifold):
     """Shapes of `k_landmarks` points in the plane: centred, unit, up to rotation (CP^(k-2)).
 
@@ -431,6 +438,10 @@ class KendallPlanar(Manifold):
         angle = 2.0 * np.pi * np.arange(self.k_landmarks) / self.k_landmarks
         return self.project(np.stack([np.cos(angle), np.sin(angle)], axis=1))
 
+    @property
+    def written(self) -> Written:
+        return Written(self.spec, "landmarks", self.k_landmarks)
+
     def _equations(self) -> Sequence[Equation]:
         name = "sum of coordinate {} of the landmarks"
         sums = [Equation(name.format(axis), slice(axis, None, 2), False) for axis in range(2)]
@@ -441,6 +452,9 @@ class KendallPlanar(Manifold):
         if isinstance(value, np.ndarray) and value.dtype.kind == "c":
             return _complex_parts(value)
         return super()._numbers(value, name, reading)
+
+    def _meant(self, shape: tuple[int, ...]) -> str:
+        return f": {LANDMARKS_IN_SPACE}" * (len(shape) > 1 and shape[-1] == 3)
 
 
 class Rotations(Manifold):
@@ -466,7 +480,10 @@ class Rotations(Manifold):
     _title = "rotations of R³"
     _names: ClassVar[dict[str, dict[str, Any]]] = {"rotations": {}}
     _origin_name = "identity"
-    _short_form = "a quaternion, its scalar last"
+    _short_form = (
+        "a quaternion, its scalar last; Euler angles and rotation vectors are read as SciPy's "
+        "Rotation.from_euler and from_rotvec make them"
+    )
 
     def __init__(self, m: int = 3) -> None:
         size = as_count(m, "m", least=3, most=3)

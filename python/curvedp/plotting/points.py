@@ -210,19 +210,27 @@ def _circle(ax: Any, point: ReleasedPoint) -> None:
         ends_of_axis = np.stack([_arc(_angle(point.value) + turn, 0.0, 1.0)[:, 0] for turn in ends])
         ax.plot(*ends_of_axis.T, color=VALUE, linewidth=1.2)
     if point.unit is not None:
-        _dial(ax, point.unit)
+        draw_dial(ax, point.unit.length or 1.0, point.unit.name)
     _square(ax, 1.2 if point.unit is None else 1.35)
     ax.set_axis_off()
 
 
-def _dial(ax: Any, unit: Unit) -> None:
-    """Marks at the quarters of a turn, in the unit."""
+def draw_dial(ax: Any, length: float, unit: str) -> None:
+    """Marks at the quarters of a turn, in a unit.
+
+    Parameters
+    ----------
+    ax : matplotlib axes
+    length : float
+        Of the unit, in radians.
+    unit : str
+    """
     for quarter, across in enumerate(("left", "center", "right", "center")):
         angle = quarter * math.pi / 2
-        told = f"{angle / (unit.length or 1.0):.4g}"
+        told = f"{angle / length:.4g}"
         place = {"ha": across, "va": ("center", "bottom", "center", "top")[quarter]}
         ax.plot(*_arc(angle, 0.0, 0.97)[:, :1], marker=".", color="0.6", markersize=4)
-        label = f"{told} {unit.name}" if quarter == 0 else told
+        label = f"{told} {unit}" if quarter == 0 else told
         ax.text(*_arc(angle, 0.0, 1.12)[:, 0], label, fontsize=8, color="0.4", **place)
 
 

@@ -366,8 +366,10 @@ def _margin(noise: str, groups: int) -> float:
 
 def _on_simplex(counts: tuple[float, float, float], n: int) -> tuple[float, float, float]:
     """The closest three numbers that are nonnegative and n together."""
-    sorted_counts = np.sort(np.array(counts))[::-1]
-    excess = (np.cumsum(sorted_counts) - n) / np.arange(1, 4)
-    last = np.flatnonzero(sorted_counts > excess)[-1]
-    inside, outside, no_point = np.maximum(np.array(counts) - excess[last], 0.0).tolist()
+    excess = total = 0.0
+    for k, count in enumerate(sorted(counts, reverse=True), 1):
+        total += count
+        if count > (total - n) / k:
+            excess = (total - n) / k
+    inside, outside, no_point = (max(0.0, count - excess) for count in counts)
     return inside, outside, no_point

@@ -24,6 +24,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
+from curvedp._hints import hinting
 from curvedp._html import MOST_ROWS, card
 from curvedp.errors import BudgetError, LedgerError
 from curvedp.privacy.account import MemoryStore, Spend, Total
@@ -98,6 +99,7 @@ class Ledger:
     PureDP(epsilon=0.4) PureDP(epsilon=0.6)
     """
 
+    @hinting
     def __init__(
         self,
         budget: Guarantee,

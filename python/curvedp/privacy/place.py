@@ -35,7 +35,7 @@ def real_path(path: str | os.PathLike[str]) -> str:
     LedgerError
         If another user could put a file there or lead to another one.
     """
-    text = os.fspath(path)
+    text = os.fsdecode(path)
     if os.name != "posix":
         return os.path.realpath(text)
     try:

@@ -88,7 +88,7 @@ class NoiseSecret:
         SecretError
             If the file exists already or cannot be written.
         """
-        target = os.path.abspath(os.fspath(path))
+        target = os.path.abspath(os.fsdecode(path))
         secret = urandom(_BYTES)
         try:
             handle, draft = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".secret.")
@@ -115,7 +115,7 @@ class NoiseSecret:
         SecretError
             If it cannot be read, is no secret, or others than its owner may read or write it.
         """
-        source = os.path.abspath(os.fspath(path))
+        source = os.path.abspath(os.fsdecode(path))
         with _opened(source, "rb") as file:
             secret, _ = _content(file, source)
         return cls._of_file(source, secret)

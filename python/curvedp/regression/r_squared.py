@@ -146,7 +146,10 @@ class RSquared(EachGroup[RSquaredRelease]):
 
     def __post_init__(self) -> None:
         if not isinstance(self.fit, GeodesicRelease):
-            raise TypeError(f"fit must be a GeodesicRelease, got {type(self.fit).__name__}")
+            raise TypeError(
+                f"fit must be a GeodesicRelease, got {type(self.fit).__name__}: release it "
+                "before, by geodesic_regression(x, y, ball, guarantee, x_range=...)"
+            )
         if self.fit.x_center is None:
             raise ValueError("fit must be one without tau, which releases the mean covariates")
         if self.max_dist is not None:

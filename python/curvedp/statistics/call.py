@@ -120,7 +120,7 @@ class Call:
     counting: Counting | None = None
 
     def __post_init__(self) -> None:
-        if len({as_balls(ball)[0].manifold.spec for ball in self.balls}) > 1:
+        if len(self.balls) > 1 and len({ball.manifold.spec for ball in self.balls}) > 1:
             raise ValueError("the balls of all groups must lie on one manifold")
         if isinstance(self.ball, ProductBall):
             object.__setattr__(self, "statistic", self.statistic.of_factors())
