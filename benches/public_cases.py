@@ -793,6 +793,53 @@ def missing_landmarks() -> bool:
 
 
 @case(
+    "a biologist: columns of a table",
+    "landmarks in `X1, ..., X12, Y1, ..., Y12`, quaternions in `q0, q1, q2, q3`",
+    "both are read by the names of their columns",
+    newcomer=True,
+)
+def columns_of_landmarks() -> bool:
+    pandas = import_module("pandas")
+    space, turns = cdp.KendallPlanar(12), cdp.Rotations()
+    shapes = 0.1 * _rng(23).standard_normal((400, 12, 2)) + _rng(24).standard_normal((12, 2))
+    names = [f"{axis}{number}" for axis in "XY" for number in range(1, 13)]
+    table = pandas.DataFrame(shapes.transpose(0, 2, 1).reshape(400, 24), columns=names)
+    w, x, y, z = numbers = _rng(25).standard_normal((4, 50))
+    named = pandas.DataFrame(numbers.T, columns=["q0", "q1", "q2", "q3"])
+    same = turns.as_points(np.stack([x, y, z, w], axis=1))
+    mean = cdp.frechet_mean(table, space, cdp.GDP(2.0))
+    off = float(space.dist(mean.value, cdp.nonprivate.frechet_mean(shapes, space).value))
+    return off <= _TIMES * mean.expected_error and np.allclose(turns.as_points(named), same)
+
+
+@case(
+    "a biologist: landmarks in space, arrays of R",
+    "`KendallPlanar(10)` of shape (n, 10, 3); records on the last axis",
+    "`descriptors.AlignedLandmarks` and `numpy.moveaxis` are named",
+    REFUSED,
+    newcomer=True,
+)
+def landmarks_in_space() -> bool:
+    read = cdp.KendallPlanar(10).as_points
+    return says(lambda: read(np.ones((9, 10, 3))), "AlignedLandmarks") and says(
+        lambda: read(np.ones((10, 2, 9))), "numpy.moveaxis"
+    )
+
+
+@case(
+    "a search engineer: a ledger of another kind",
+    "`GDP` releases from a `Ledger(ApproxDP(8.0, 1e-5))`",
+    "`to_approx_dp` and `sufficient_gdp` are named",
+    REFUSED,
+    newcomer=True,
+)
+def ledger_of_another_kind() -> bool:
+    ledger = cdp.Ledger(cdp.ApproxDP(8.0, 1e-5))
+    words, kind = ("to_approx_dp", "sufficient_gdp"), cdp.errors.ConversionError
+    return says(lambda: ledger.spend(cdp.GDP(0.2)), *words, error=kind) and ledger.spent is None
+
+
+@case(
     "a search engineer: names of other libraries",
     "`curvedp.PoincareBall(2)`, `curvedp.Hypersphere(63)`",
     "`Hyperboloid` and `Sphere` are named",
