@@ -196,7 +196,7 @@ class Reading:
         return fits and not (in_units and _default_unit(space, width) is None)
 
     def permutation(self, width: int, space: Written) -> NDArray[np.intp] | None:
-        """Which number of a record is each of a point or its short form; None if as they come."""
+        """Numbers of a record that a point's, or its short form's, are; None if as they come."""
         if (written := ORDERS.get(self.order or "")) is not None:
             return np.array([written.index(entry) for entry in ORDERS["fsl"]])
         if self.order in TRIANGLES:
