@@ -50,6 +50,8 @@ def as_float_array(value: ArrayLike, name: str) -> FloatArray:
             kind += _OF_THE_DAY
         if array.dtype.kind == "c":
             kind += ": give real and imaginary parts as two numbers"
+        if array.dtype.kind in "bO":
+            kind += f": numpy.asarray({name}, dtype=float) makes numbers of it"
         raise TypeError(f"{name} must hold real numbers, got {kind}")
     with np.errstate(all="ignore"):
         if isinstance(value, np.ma.MaskedArray):
@@ -194,6 +196,8 @@ def as_values(value: ArrayLike, name: str = "values", *, least: int = 1) -> Floa
 
 def as_number(value: float, name: str) -> float:
     """A float; infinite for integers beyond its range."""
+    if type(value) is float:
+        return value
     if isinstance(value, (str, bytes, bool, np.bool_)):
         raise TypeError(f"{name} must be a number, got {type(value).__name__}")
     try:

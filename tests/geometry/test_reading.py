@@ -16,6 +16,7 @@ from curvedp.manifolds.reading import ORDERS, Reading
 from wrong_formats import WRONG
 
 SPD, TURNS, EARTH, CLOCK = cdp.SPD(3), cdp.Rotations(), cdp.Sphere(2), cdp.Torus(1)
+SHAPES = cdp.KendallPlanar(3)
 AXES = "xyz"
 
 
@@ -87,6 +88,22 @@ NAMED = [
     (EARTH, ["lat_rad", "lon_rad"], np.radians([[50.0, 8.0]]), [[8.0, 50.0]]),
     (EARTH, ["Longitude (deg)", "Latitude (deg)"], [[8.0, 50.0]], [[8.0, 50.0]]),
     (TURNS, ["qw", "qx", "qy", "qz"], [[1.0, 0.0, 0.0, 0.0]], [[0.0, 0.0, 0.0, 1.0]]),
+    (TURNS, ["q0", "q1", "q2", "q3"], [[1.0, 0.0, 0.0, 0.0]], [[0.0, 0.0, 0.0, 1.0]]),
+    (TURNS, ["imu_q3", "imu_q2", "imu_q1", "imu_q0"], [[3.0, 2.0, 1.0, 4.0]], [[1.0, 2, 3, 4]]),
+    (SHAPES, ["X1", "X2", "X3", "Y1", "Y2", "Y3"], [[1, 2, 4, 5, 7, 6]], [[1, 5, 2, 7, 4, 6]]),
+    (
+        SHAPES,
+        ["3.Y", "1.X", "1.Y", "2.X", "2.Y", "3.X"],
+        [[6, 1, 5, 2, 7, 4]],
+        [[1, 5, 2, 7, 4, 6]],
+    ),
+    (
+        SHAPES,
+        ["lm_y_0", "lm_y_1", "lm_y_12", "lm_x_0", "lm_x_1", "lm_x_12"],
+        [[5, 7, 6, 1, 2, 4]],
+        [[1, 5, 2, 7, 4, 6]],
+    ),
+    (SHAPES, ["a", "b", "c", "d", "e", "f"], [[1, 5, 2, 7, 4, 6]], [[1, 5, 2, 7, 4, 6]]),
     (SPD, ["Dxx", "Dyy", "Dzz", "Dxy", "Dxz", "Dyz"], [range(1, 7)], [[1, 4, 5, 2, 6, 3]]),
     (EARTH, ["dec", "ra"], [[50.0, 8.0]], [[8.0, 50.0]]),
     (EARTH, ["Inc", "Dec"], [[50.0, 8.0]], [[8.0, 50.0]]),
@@ -138,6 +155,12 @@ def test_names_that_contradict_what_is_said_are_refused(space, names, said, mess
     ("space", "names", "message"),
     [
         (EARTH, ["lat", "lon", "age"], r"table\[\['lon', 'lat'\]\]"),
+        (
+            SHAPES,
+            ["id", "x1", "x2", "x3", "y1", "y2", "y3"],
+            r"table\[\['x1', 'y1', 'x2', 'y2', 'x3', 'y3'\]\]",
+        ),
+        (SHAPES, ["x1", "x2", "x3", "y1", "y2", "y4"], "not x and y of each of 3 landmarks"),
         (EARTH, ["site_lat", "age", "site_lon"], r"--columns site_lon,site_lat"),
         (EARTH, ["dec", "ra", "mag"], r"table\[\['ra', 'dec'\]\]"),
         (EARTH, ["x", "y", "z", "mass"], r"table\[\['x', 'y', 'z'\]\]"),

@@ -325,6 +325,9 @@ def test_arrays_in_the_order_of_other_programs_are_led_on():
         cdp.Rotations().as_points(np.zeros((9, 3)))
     with pytest.raises(TypeError, match=r"complex128: give real and imaginary parts"):
         cdp.descriptors.fill_landmarks(np.ones((9, 12)) * 1j, np.ones((12, 2)))
+    flat = cdp.Ball("euclidean:3", np.zeros(3), 1.0)
+    with pytest.raises(ValueError, match=r"got \(2, 9, 3\); .* joined by numpy\.concatenate"):
+        cdp.frechet_mean([np.zeros((9, 3))] * 2, flat, cdp.GDP(1.0))
     with pytest.raises(ValueError, match="NaN where one is missing"):
         cdp.descriptors.fill_landmarks([[None, [1.0, 2.0], [0.0, 0.0]]], np.eye(3, 2))
 
@@ -345,3 +348,29 @@ def test_guarantees_and_releases_of_another_kind_are_led_on():
     with pytest.raises(ValueError, match=r"it is a VarianceRelease, not a MeanRelease: Release\."):
         type(mean).from_json(variance.to_json())
     assert cdp.Release.from_json(variance.to_json()) == variance
+
+
+def test_a_radius_that_is_too_large_is_answered_by_one_that_is_served():
+    center = np.eye(8)[0]
+    for radius in (1.57, 1.5707, 1.57079):
+        ball = cdp.Ball("sphere:7", center, radius)
+        with pytest.raises(ValueError, match="use another radius, such as") as caught:
+            cdp.frechet_mean(np.tile(center, (90, 1)), ball, cdp.GDP(1.0))
+        served = float(str(caught.value).rpartition(" ")[2])
+        assert served < radius
+        mean = cdp.frechet_mean(
+            np.tile(center, (90, 1)), cdp.Ball("sphere:7", center, served), cdp.GDP(1.0)
+        )
+        assert mean.ball_radius == served
+
+
+def test_arrays_of_objects_and_images_as_queries_are_led_on():
+    with pytest.raises(TypeError, match=r"got dtype object: numpy\.asarray\(records, dtype=float"):
+        cdp.frechet_mean(np.ones((9, 3), dtype=object), BALL, cdp.GDP(1.0))
+    mail = cdp.PrivateMail(2, guarantee=cdp.PureDP(1.0))
+    with pytest.raises(ValueError, match=r"use embed_queries for many, and ravel\(\) for an image"):
+        mail.embed_query(np.zeros((28, 28)), np.zeros((9, 784)), np.arange(9) % 2)
+    with pytest.raises(
+        ValueError, match=r"no field 'landmarks': .*Ball\(manifold, center, radius\)"
+    ):
+        cdp.Ball.from_units("landmarks", "mm", center=np.eye(3, 2), radius=1.0)

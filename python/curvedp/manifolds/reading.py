@@ -1,9 +1,9 @@
 """Numbers of records in other orders and units, as names of columns or a word say.
 
 Names of columns and the words are public. So ``lat, lon`` is read as longitude and latitude,
-``w, x, y, z`` as a quaternion with its scalar last, ``Dxx, Dyy, Dzz, Dxy, Dxz, Dyz`` as the upper
-triangle row by row, ``lon_rad, lat_rad`` in radians. What names and words say of one table must
-agree.
+``w, x, y, z`` and ``q0, q1, q2, q3`` as a quaternion with its scalar last, ``x1, x2, ..., y1, ...``
+as landmarks, ``Dxx, Dyy, Dzz, Dxy, Dxz, Dyz`` as the upper triangle row by row, ``lon_rad,
+lat_rad`` in radians. What names and words say of one table must agree.
 """
 
 from __future__ import annotations
@@ -47,6 +47,10 @@ _OTHER_ANGLES = frozenset(
     ("colat", "colatitude", "zenith", "polar", "theta", "phi", "strike", "dip", "rake")
 )
 _XYZ: tuple[Aliases, ...] = (("x",), ("y",), ("z",))
+#: A quaternion by numbers from 0 on begins with its scalar.
+_Q1230: tuple[Aliases, ...] = (("q1", "q_1"), ("q2", "q_2"), ("q3", "q_3"), ("q0", "q_0"))
+#: A coordinate of a landmark: x1, X_1, 1.x, lm1_x.
+_LANDMARK = re.compile(r"(.*?)(?:([xy])[._]?(\d{1,9})|(\d{1,9})[._]?([xy]))")
 
 #: Units of angles, in radians.
 UNITS_OF_ANGLES: Mapping[str, float] = MappingProxyType(
@@ -73,10 +77,10 @@ class Written:
     ----------
     spec : str
         The space.
-    kind : {"", "lonlat", "quaternion", "symmetric", "angles"}
+    kind : {"", "lonlat", "quaternion", "symmetric", "angles", "landmarks"}
         "" for any others.
     size : int
-        Order of a symmetric matrix, number of angles.
+        Order of a symmetric matrix, number of angles or of landmarks in the plane.
     """
 
     spec: str
@@ -200,6 +204,8 @@ class Reading:
             contradict each other or this reading.
         """
         self.check(space)
+        if space.kind == "landmarks":
+            return _places_of_landmarks(names, space), self
         readings = [known for known in _readings(space) if len(known) == len(names)]
         angular = _default_unit(space, len(names)) is not None
         bare = [_without_unit(name) for name in names] if angular else list(names)
@@ -303,6 +309,8 @@ def _refuse_others(names: Sequence[str], space: Written) -> None:
 
 def _columns_of_points(names: Sequence[str], space: Written) -> list[str]:
     """Of more columns those whose names say that they are a point's; none if they do not."""
+    if space.kind == "landmarks":
+        return [names[at] for at in _landmarks(names, space.size)]
     if space.kind == "angles":
         angles = [name for name in names if _unit(name)]
         return angles if len(angles) == space.size < len(names) else []
@@ -310,6 +318,37 @@ def _columns_of_points(names: Sequence[str], space: Written) -> list[str]:
     for known in _readings(space):
         if len(known) < len(names) and (found := _places(bare, known)):
             return [names[at] for at in found]
+    return []
+
+
+def _places_of_landmarks(names: Sequence[str], space: Written) -> list[int]:
+    """The places of x and y of each landmark, by their numbers; as they come if none has one."""
+    if found := _landmarks(names, space.size):
+        if len(found) < len(names):
+            _refuse_others(names, space)
+        return found
+    if len(names) == 2 * space.size and all(_LANDMARK.fullmatch(own.lower()) for own in names):
+        raise ValueError(
+            f"columns {', '.join(names[:4])}, ... name coordinates, but not x and y of each of "
+            f"{space.size} landmarks: name all so, as in x1, y1, x2, y2, or none"
+        )
+    return list(range(len(names)))
+
+
+def _landmarks(names: Sequence[str], size: int) -> list[int]:
+    """The places of x and y of as many landmarks, in the order of their numbers; else none.
+
+    All names have one prefix; others may stand among them.
+    """
+    places: dict[str, dict[tuple[int, str], list[int]]] = {}
+    for at, name in enumerate(names):
+        if told := _LANDMARK.fullmatch(name.lower()):
+            key = (int(told[3] or told[4]), told[2] or told[5])
+            places.setdefault(told[1], {}).setdefault(key, []).append(at)
+    for own in places.values():
+        numbers = sorted({number for number, _ in own})
+        if len(numbers) == size and len(own) == 2 * size and max(map(len, own.values())) == 1:
+            return [own[number, axis][0] for number in numbers for axis in "xy"]
     return []
 
 
@@ -352,7 +391,7 @@ def _readings(space: Written) -> tuple[tuple[Aliases, ...], ...]:
     if space.kind == "lonlat":
         return (*_PAIRS, _XYZ)
     if space.kind == "quaternion":
-        return (*_XYZ, ("w",)), _entries(3)
+        return (*_XYZ, ("w",)), _Q1230, _entries(3)
     if space.kind == "symmetric":
         m = space.size
         upper = tuple(_entry(m, i, j) + _entry(m, j, i) for i in range(m) for j in range(i, m))

@@ -170,6 +170,8 @@ class RecordReader(abc.ABC):
         if array.ndim != len(self.point_shape) + 1:
             wanted, got = _shape(("n", *self.point_shape)), _shape(array.shape, least > 0)
             further = "; of a volume take the points of a public mask: as_points(volume, mask=mask)"
+            if isinstance(value, list | tuple):
+                further = "; a list of arrays of records is joined by numpy.concatenate"
             is_volume = array.ndim > len(self.point_shape) + 1
             raise ValueError(f"{name} must have shape {wanted}, got {got}{further * is_volume}")
         if len(array) < least:

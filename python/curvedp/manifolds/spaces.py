@@ -438,6 +438,10 @@ class KendallPlanar(Manifold):
         angle = 2.0 * np.pi * np.arange(self.k_landmarks) / self.k_landmarks
         return self.project(np.stack([np.cos(angle), np.sin(angle)], axis=1))
 
+    @property
+    def written(self) -> Written:
+        return Written(self.spec, "landmarks", self.k_landmarks)
+
     def _equations(self) -> Sequence[Equation]:
         name = "sum of coordinate {} of the landmarks"
         sums = [Equation(name.format(axis), slice(axis, None, 2), False) for axis in range(2)]

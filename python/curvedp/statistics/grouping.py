@@ -144,7 +144,7 @@ class Grouping:
     @property
     def n(self) -> Offsets:
         """Number of records of each group."""
-        return np.diff(self.offsets)
+        return self.offsets[1:] - self.offsets[:-1]
 
     def arranged(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Rows of records, group by group."""

@@ -277,7 +277,7 @@ class Statistic(abc.ABC, Generic[Result]):
             Of the records, or of the units where they are known by name.
         offsets : ndarray of int, shape (groups + 1,)
         """
-        return np.diff(offsets)
+        return offsets[1:] - offsets[:-1]
 
     def value_shape(self, call: Call) -> tuple[int, ...]:
         """Shape of a group's value."""
