@@ -4,9 +4,9 @@ python benches/coverage.py [--quick] [--time | --sets | --limit]
 
 The records are those of tests/wrong_formats.py, drawn anew for every tenth count; the counts are
 those of a release with the same number of records and the same guarantee. With --sets those of the
-real sets of adaptive_sets.py (CURVEDP_DATA), right and with mistakes that any table may have. With --time the
-processor time of a release with a count over that of one without. With --limit how seldom any rule
-on the released numbers could miss that a fifth of the records is missing.
+real sets of adaptive_sets.py (CURVEDP_DATA), right and with mistakes that any table may have. With
+--time the processor time of a release with a count over that of one without. With --limit how
+seldom any rule on the released numbers could miss that a fifth of the records is missing.
 """
 
 from __future__ import annotations
