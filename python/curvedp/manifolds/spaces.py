@@ -314,6 +314,18 @@ class Correlation(Manifold):
         self.m = as_count(m, "m", least=2, most=1000)
         super().__init__("correlation", self.m, 0.0, (self.m, self.m))
 
+    @property
+    def written(self) -> Written:
+        return Written(self.spec, "correlation", self.m)
+
+    def _meant(self, shape: tuple[int, ...]) -> str:
+        if shape[-1:] != (self.m * (self.m + 1) // 2,):
+            return ""
+        return (
+            "; a lower triangle with its diagonal, as nilearn vectorises it, is read by "
+            'as_points(records, order="nilearn")'
+        )
+
     def _largest_radius(self, center: FloatArray) -> float:
         """Beyond a distance of 16 from the identity doubles do not hold correlation matrices."""
         return max(_FARTHEST_CORRELATIONS - float(self.dist(center, self.origin)), 0.0)
