@@ -445,3 +445,17 @@ def test_one_column_is_read_by_its_name_as_in_a_table(series):
     with pytest.raises(ValueError, match="hours"):
         CLOCK.as_points(named, angle_units="degrees")
     assert np.array_equal(CLOCK.as_points(pd.Series(hours)), CLOCK.as_points(hours))
+
+
+def test_axes_given_as_angles_are_led_to_what_reads_them():
+    axes, angles = cdp.Projective(1), np.linspace(0.0, 3.0, 40)
+    for refused in (
+        lambda: cdp.frechet_mean(angles, axes, cdp.GDP(1.0)),
+        lambda: cdp.frechet_mean(angles[:, None], axes, cdp.GDP(1.0)),
+        lambda: axes.as_points(angles, angle_units="degrees"),
+    ):
+        with pytest.raises(ValueError, match=r"directions\.mean_direction\(angles, 'projective:1'"):
+            refused()
+    with pytest.raises(ValueError, match="must have shape") as other:
+        cdp.frechet_mean(np.ones((40, 5)), axes, cdp.GDP(1.0))
+    assert "given as angles" not in str(other.value)

@@ -23,6 +23,12 @@ from curvedp._validation import as_choice
 
 __all__ = ["ORDERS", "PLAIN", "TRIANGLES", "UNITS_OF_ANGLES", "Reading", "Written"]
 
+#: What axes of the plane that are given as angles are led to.
+AXES_AS_ANGLES = (
+    "axes given as angles are read by directions.mean_direction(angles, 'projective:1', ...); here "
+    "give vectors, numpy.column_stack([numpy.cos(t), numpy.sin(t)]) of t in radians"
+)
+
 #: Names of one number in lower case, the usual one first.
 Aliases = tuple[str, ...]
 
@@ -145,9 +151,10 @@ class Reading:
             raise ValueError(f"scalar_first is of quaternions on rotations:3, not {space.spec}")
         if self.angle_units is not None:
             if space.kind not in ("angles", "lonlat"):
+                way = f": {AXES_AS_ANGLES}" if space.spec == "projective:1" else ""
                 raise ValueError(
                     "angle_units is of longitude and latitude and of angles on a torus, not of "
-                    f"{space.spec}"
+                    f"{space.spec}{way}"
                 )
             if self.angle_units == "hours" and space.kind != "angles":
                 raise ValueError("longitude and latitude are in degrees or radians, not in hours")

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from curvedp._validation import FloatArray, as_choice, as_count, as_negative, as_positive
 from curvedp.manifolds.base import Equation, Manifold
-from curvedp.manifolds.reading import PLAIN, Reading, Written
+from curvedp.manifolds.reading import AXES_AS_ANGLES, PLAIN, Reading, Written
 
 __all__ = [
     "HPD",
@@ -557,6 +557,10 @@ class Projective(_LonLat):
 
     def _equations(self) -> Sequence[Equation]:
         return [_UNIT_LENGTH]
+
+    def _meant(self, shape: tuple[int, ...]) -> str:
+        are_angles = self.dim == 1 and (len(shape) == 1 or shape[-1:] == (1,))
+        return f": {AXES_AS_ANGLES}" * are_angles
 
     def _noise_dists(
         self, point: ArrayLike, center: ArrayLike, reach: float

@@ -174,7 +174,7 @@ def of_all_text(
     groups: int,
     assumptions: Iterable[str] = (),
 ) -> str:
-    """Promise of all releases together to one unit, and to one whose records are in every group.
+    """The promise of all releases to one unit, and to one whose records are in every group.
 
     Parameters
     ----------

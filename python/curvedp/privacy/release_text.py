@@ -193,7 +193,7 @@ class ReleaseText(Disclosed):
         )
 
     def _in_brief(self) -> str:
-        """What was found, on one line."""
+        """The value on one line."""
         return f"value={numbers(self.value)}"
 
     def _repr_html_(self) -> str:

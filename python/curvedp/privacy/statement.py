@@ -138,7 +138,9 @@ def statement(
             protected = f"{unit}: the release hardly depends on {there}, nor on {what}. "
             protected += f"The number of {'units' if by_name else 'records'} is protected, too."
             if private_keys:
-                protected += " So is which groups there are."
+                protected += (
+                    " So is which groups there are, but for large ones, whose names are shown."
+                )
             elif grouped:
                 protected += " Public, so not protected: which groups there are."
         if not by_name and records_per_unit == 1:
