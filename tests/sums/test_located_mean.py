@@ -64,11 +64,35 @@ def test_the_mean_is_found_within_a_few_expected_errors(spec: str) -> None:
 def test_a_manifold_stands_in_the_balls_place_of_means_alone() -> None:
     records, _ = _records("sphere:2", 200)
     sphere = as_manifold("sphere:2")
-    for function in (cdp.frechet_variance, cdp.adaptive_mean, cdp.confidence_region):
+    needy = (cdp.adaptive_mean, cdp.confidence_region)
+    for function in (cdp.frechet_variance, cdp.variance_interval, *needy):
         with pytest.raises(TypeError, match="needs a public ball"):
             function(records, sphere, cdp.GDP(1.0))
+        told = function in (cdp.frechet_variance, cdp.variance_interval)
+        with pytest.raises(TypeError) as refused:
+            function(records, sphere, cdp.GDP(1.0))
+        assert ("2 * ball.radius" in str(refused.value)) == told
     with pytest.raises(TypeError, match="public Ball"):
         cdp.expected_error(sphere, 100, cdp.GDP(1.0))
+
+
+def test_a_ball_that_leaves_records_out_is_said_to_make_their_variance_smaller() -> None:
+    """A tenth of the records is spread ten times as far: twice the found radius cuts less."""
+    center = np.array([0.0, 0.0, 1.0])
+    ball = cdp.Ball("sphere:2", center, 0.1)
+    rng = np.random.default_rng(0)
+    spread = np.where(np.arange(4000) % 10 == 0, 0.3, 0.03)[:, None]
+    records = ball.manifold.exp(spread * rng.standard_normal((4000, 3)) * [1, 1, 0], center)
+    true = 2 * (0.9 * 0.03**2 + 0.1 * 0.3**2)
+    told = []
+    for factor in (1, 4):
+        own = cdp.Ball(ball.manifold, center, factor * ball.radius)
+        variance = cdp.frechet_variance(records, own, cdp.GDP(5.0))
+        interval = cdp.variance_interval(records, own, cdp.GDP(5.0))
+        for text in (variance.report(), interval.report()):
+            assert "so one that leaves some out makes it smaller" in " ".join(text.split())
+        told.append((variance.value.item(), interval.upper))
+    assert max(told[0]) < 0.5 * true < told[1][0]
 
 
 def test_the_released_ball_is_one_for_other_statistics() -> None:

@@ -43,7 +43,10 @@ def test_groups_with_enough_records_are_shown_and_no_others() -> None:
     for secret in ("longer", "one of", "4 groups", "1104 records"):
         assert secret not in shown
     assert ledger.spent == HIDDEN.to_replace()
-    assert "So is which groups there are." in releases.report().replace("\n            ", " ")
+    assert (
+        "So is which groups there are, but for large ones, whose names are shown."
+        in releases.report().replace("\n            ", " ")
+    )
     table = releases.to_arrow()
     assert table.num_rows == 2
     assert "longer" not in str(table.to_pydict())

@@ -81,8 +81,10 @@ class Ledger:
         it (but /tmp and its like): others could undo what was spent. Without a path the ledger
         lives in this process's memory, and a fork or a copy of it is refused until it is closed.
     data, unit : str
-        Public names of the data set and of what is protected, such as ``"patient"``, for the
-        reports of releases that are paid from it. The file keeps them.
+        Public names of the data set and of whose record is protected, such as ``"patient"``, for
+        the reports of releases that are paid from it. The file keeps them. A name protects nobody:
+        if one patient has several records, a release protects one of them, unless it is told
+        ``units=`` or ``records_per_unit=``.
 
     Notes
     -----

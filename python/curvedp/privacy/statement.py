@@ -138,11 +138,16 @@ def statement(
             protected = f"{unit}: the release hardly depends on {there}, nor on {what}. "
             protected += f"The number of {'units' if by_name else 'records'} is protected, too."
             if private_keys:
-                protected += " So is which groups there are."
+                protected += (
+                    " So is which groups there are, but for large ones, whose names are shown."
+                )
             elif grouped:
                 protected += " Public, so not protected: which groups there are."
-        if not by_name and records_per_unit == 1 and not _named(provenance):
-            protected += " A person who contributes several records is protected less."
+        if not by_name and records_per_unit == 1:
+            owner = _named(provenance)
+            owner = "person" if owner in ("", "record") else owner
+            protected += f" If one {owner} has several records, this protects one of them: "
+            protected += "say units=, the label of each record's owner."
     return Statement(
         protected=protected,
         against=_against(guarantee, steady, local),

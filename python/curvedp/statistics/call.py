@@ -34,9 +34,9 @@ from curvedp.privacy import (
     Ledger,
     NoiseSecret,
     Unproved,
-    compose,
 )
 from curvedp.privacy.base import calibration_of
+from curvedp.privacy.guarantees import composed
 from curvedp.privacy.payment import pay
 from curvedp.privacy.provenance import Provenance
 from curvedp.product_ball import ProductBall
@@ -341,13 +341,6 @@ def as_balls(ball: Ball | Sequence[Ball] | Manifold | str) -> tuple[Ball, ...]:
     if not given:
         raise ValueError("ball is empty: give one ball for all groups, or one for each")
     return tuple(map(as_domain, given))
-
-
-def composed(guarantee: Guarantee, times: int) -> Guarantee:
-    """A guarantee given `times` times."""
-    if isinstance(guarantee, Unproved) or times == 1:
-        return guarantee
-    return compose(*[guarantee] * times)
 
 
 def reporter(progress: Progress) -> Report | None:

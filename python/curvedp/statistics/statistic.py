@@ -65,6 +65,8 @@ class Statistic(abc.ABC, Generic[Result]):
     infers: ClassVar[bool] = False
     #: What copies of the ball's centre have beside their points: what counts as missing.
     padding_beside: ClassVar[float] = math.nan
+    #: What to mind on the ball of a mean without a ball, which holds .95 of the records.
+    _on_found_ball: ClassVar[str] = ""
     #: Memory that it takes, in sizes of the records: measured and rounded up.
     memory: ClassVar[float] = 2.0
 
@@ -173,7 +175,7 @@ class Statistic(abc.ABC, Generic[Result]):
         """The statistic of records anywhere on the manifold."""
         raise TypeError(
             f"the {self.title} needs a public ball: give one, or release one first, as "
-            "frechet_mean(records, manifold, guarantee).ball"
+            f"frechet_mean(records, manifold, guarantee).ball{self._on_found_ball}"
         )
 
     def promise(self, call: Call) -> Guarantee:
