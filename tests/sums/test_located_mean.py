@@ -12,7 +12,7 @@ import pytest
 
 import curvedp as cdp
 from command_line import run
-from curvedp.errors import CoverageWarning, NoiseWarning
+from curvedp.errors import CoverageWarning, ExistenceError, NoiseWarning
 from curvedp.manifolds import as_manifold
 from curvedp.privacy.base import Neighbours
 from manifold_list import FRAMES, KINDS, of
@@ -131,6 +131,20 @@ def test_records_that_are_no_points_are_counted_out_and_said() -> None:
     assert release.n_points == pytest.approx(700, abs=8.0 * release.n_points_error)
     assert float(cdp.Sphere(2).dist(release.value, center)) < 0.1
     assert "no points of sphere:2" in release.report().replace("\n", " ")
+
+
+def test_units_are_not_called_records() -> None:
+    records, _ = _records("sphere:2", 1000)
+    records[:600] = np.nan
+    persons = np.arange(1000) // 2
+    with pytest.warns(
+        CoverageWarning, match=r"^the records of about \d+ of 500 units are no points"
+    ):
+        release = cdp.frechet_mean(records, cdp.Sphere(2), cdp.GDP(3.0), units=persons)
+    assert "units, by their records that are points" in " ".join(release.report().split())
+    assert "which of two sets of records a protected person has" in release.statement.cost
+    with pytest.raises(ExistenceError, match=r"20 records \(with units=, units\) are too few"):
+        cdp.frechet_mean(records, cdp.Sphere(2), cdp.GDP(0.1), units=persons // 25)
 
 
 def test_a_spread_that_noise_hides_is_said() -> None:
