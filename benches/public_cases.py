@@ -696,7 +696,7 @@ def poles_of_orbits() -> bool:
 def five_km() -> bool:
     ball = cdp.Ball.from_units("earth", "km", center=[13.4, 52.5], radius=500)
     found = cdp.plan("frechet_mean", ball, cdp.GDP(1.0), error=5)
-    return found.high <= 5 * ball.unit.length and "km" in found.report()
+    return found.high <= 5 and "km" in found.report()
 
 
 @case(

@@ -45,6 +45,63 @@ def test_tensors_are_read_in_every_order(order, kind):
     np.testing.assert_array_equal(found, wanted)
 
 
+def lower(matrices, *, first, scale=1.0):
+    """Lower triangles row by row, as nilearn's sym_matrix_to_vec takes them."""
+    rows, columns = np.tril_indices(matrices.shape[-1], first)
+    return matrices[:, rows, columns] / np.where(rows == columns, scale, 1.0)
+
+
+@pytest.mark.parametrize(("order", "scale"), [("lower", 1.0), ("nilearn", np.sqrt(2.0))])
+@pytest.mark.parametrize("kind", ["array", "cells", "frame"])
+def test_lower_triangles_are_read_as_such(order, scale, kind):
+    parts = np.random.default_rng(5).standard_normal((30, 5, 8))
+    whole = parts @ parts.swapaxes(1, 2) + 0.1 * np.eye(5)
+    size = np.sqrt(np.diagonal(whole, axis1=1, axis2=2))
+    correlations = whole / size[:, None] / size[..., None]
+    make = {"array": np.array, "cells": lambda own: pd.Series(list(own)), "frame": pd.DataFrame}
+    for space, first, matrices in (
+        (cdp.SPD(5), 0, whole),
+        (cdp.Correlation(5), 0, correlations),
+        (cdp.Correlation(5), 0, whole),
+        (cdp.Correlation(5), -1, correlations),
+    ):
+        rows = make[kind](lower(matrices, first=first, scale=scale))
+        found = space.as_points(rows, order=order.upper())
+        wanted = correlations if space == cdp.Correlation(5) else whole
+        np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-14)
+    upper = cdp.Correlation(5).as_points(lower(correlations, first=-1))
+    assert np.nanmax(abs(upper - correlations)) > 0.1, "control: as they come, they are others"
+
+
+@pytest.mark.parametrize("order", ["lower", "nilearn"])
+def test_files_and_batches_read_lower_triangles(order, tmp_path):
+    import pyarrow.parquet as pq
+
+    near = np.eye(3) + 0.01 * tensors(400)
+    rows = lower(near, first=0, scale=np.sqrt(2.0) if order == "nilearn" else 1.0)
+    exact = cdp.nonprivate.frechet_mean(near, "spd:3").value
+    names = ["c11", "c21", "c22", "c31", "c32", "c33"]  # which say the same of their places
+    table = pa.table({name: rows[:, k] for k, name in enumerate(names)})
+    pq.write_table(table, tmp_path / "t.parquet")
+    np.savetxt(tmp_path / "t.csv", rows, "%.17g", ",", header=",".join(names), comments="")
+    for path in ("t.parquet", "t.csv"):
+        call = ["mean", tmp_path / path, "--manifold", "spd:3", "--center", "identity"]
+        how = ["--radius", "3", "--mu", "4", "--order", order.title(), "--out", "-"]
+        done = run(*call, *how)
+        assert done.exit_code == 0, done.output
+        assert cdp.SPD(3).dist(cdp.Release.from_json(done.stdout).value, exact) < 0.2
+    for own in (table, pa.table({"t": pa.array(list(rows))})):
+        found = release(cdp.Mean(), own, points=own.column_names, order=order, **COMMON)
+        assert cdp.SPD(3).dist(found.value, exact) < 0.3
+
+
+def test_connectomes_of_another_length_are_led_to_the_order():
+    with pytest.raises(ValueError, match='order="nilearn"'):
+        cdp.frechet_mean(np.zeros((300, 210)), cdp.Correlation(20), cdp.GDP(1.0))
+    with pytest.raises(ValueError, match="records of 190 or 210 numbers, and records have 6"):
+        cdp.Correlation(20).as_points(np.zeros((4, 6)), order="nilearn")
+
+
 def test_orders_differ():
     """Control: each order read as another is another tensor."""
     for one in ORDERS:
@@ -196,6 +253,9 @@ TYPED = [
     (pd.Series(["Ulm", "Jena"], dtype="str"), "got text in column 'c'"),
     (pd.Series(["Ulm", "Jena"], dtype="category"), "got text in column 'c'"),
     (pd.to_datetime(pd.Series(["2024-01-01", "2024-01-02"])), "hours of the day of times t are"),
+    (pd.Series(["Ulm", "Jena"], dtype="string[pyarrow]"), "got text in column 'c'"),
+    (pd.Series(pa.array(["a", "b"]).dictionary_encode().to_pandas()), "got text in column 'c'"),
+    (pd.Series(pd.period_range("2024", periods=2)), "hours of the day of times t are"),
     (polars.Series(["Ulm", "Jena"]), "got text in column 'c'"),
     (polars.Series(["a", "b"], dtype=polars.Categorical), "got text in column 'c'"),
 ]
@@ -227,6 +287,9 @@ def test_columns_of_text_or_time_are_refused_before_anything_is_paid(column, mes
         (SPD, {"angle_units": "degrees"}, "angle_units is of longitude"),
         (cdp.Sphere(3), {"angle_units": "radians"}, "angle_units is of longitude"),
         (SPD, {"order": "ants"}, "order must be one of"),
+        (SPD, {"order": 3}, "order must be one of"),
+        (EARTH, {"order": "lower"}, "triangle of an SPD or correlation matrix"),
+        (cdp.Correlation(4), {"order": "dipy"}, "six numbers of spd:3"),
         (CLOCK, {"angle_units": "turns"}, "angle_units must be one of"),
         (cdp.Product("sphere:2", "torus:1"), {"angle_units": "degrees"}, "not of sphere:2 x"),
     ],
@@ -385,3 +448,17 @@ def test_one_column_is_read_by_its_name_as_in_a_table(series):
     with pytest.raises(ValueError, match="hours"):
         CLOCK.as_points(named, angle_units="degrees")
     assert np.array_equal(CLOCK.as_points(pd.Series(hours)), CLOCK.as_points(hours))
+
+
+def test_axes_given_as_angles_are_led_to_what_reads_them():
+    axes, angles = cdp.Projective(1), np.linspace(0.0, 3.0, 40)
+    for refused in (
+        lambda: cdp.frechet_mean(angles, axes, cdp.GDP(1.0)),
+        lambda: cdp.frechet_mean(angles[:, None], axes, cdp.GDP(1.0)),
+        lambda: axes.as_points(angles, angle_units="degrees"),
+    ):
+        with pytest.raises(ValueError, match=r"directions\.mean_direction\(angles, 'projective:1'"):
+            refused()
+    with pytest.raises(ValueError, match="must have shape") as other:
+        cdp.frechet_mean(np.ones((40, 5)), axes, cdp.GDP(1.0))
+    assert "given as angles" not in str(other.value)

@@ -16,6 +16,7 @@ from curvedp import _core
 from curvedp.audit import audit_samples
 from curvedp.errors import CoverageWarning, ExistenceError, NoiseWarning
 from curvedp.privacy import ZCDP, ApproxDP
+from curvedp.privacy.coverage import Coverage
 from curvedp.statistics.coverage import Counting, share_of
 from curvedp.statistics.tallies import UNIT, Tally, categories, weights_of, whole_weights
 from exact_laws import RadialLaw, flat_volume, gaussian, ks_critical, ks_statistic, laplace
@@ -52,6 +53,21 @@ def test_every_record_is_inside_outside_or_no_point(case):
     expected[[3, 40, 41]] = 2.0
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(found == 0.0, ball.contains(records))
+
+
+@pytest.mark.parametrize("noise", ["Gaussian", "Laplace"])
+def test_a_share_within_its_own_error_is_not_warned_of(noise):
+    """Control: by the unbiased number alone some such shares were."""
+    rng, told, before = np.random.default_rng(0), 0, 0
+    for _ in range(2000):
+        outside, no_point = rng.normal([0.0, 10.0], 8.0, 2)
+        found = Coverage.of_numbers(outside, no_point, 4.0, 200, noise, cdp.GDP(1.0))
+        reach = {"Gaussian": 2.0, "Laplace": 2.5}[noise] * 4.0
+        is_said = any("no points" in text for text in found.warnings)
+        assert is_said == (no_point - reach > 4.0 and found.no_point > reach)
+        told += is_said
+        before += no_point - reach > 4.0
+    assert 0 < told < before
 
 
 @pytest.mark.parametrize(("beyond", "kind"), [(0.9e-5, 0), (1.1e-5, 1)])

@@ -456,3 +456,15 @@ def test_origins_have_names_and_axes_longitude_and_latitude():
     np.testing.assert_allclose(
         cdp.Projective(2).dist(cdp.Projective(2).as_points(found), axes), 0, atol=1e-7
     )
+
+
+def test_of_a_protected_number_of_records_the_report_tells_the_released_one():
+    """It uses fewer than there are: that number alone looked like the count."""
+    whole = cdp.GDP(2.0, neighbours="add-remove")
+    mean = directions.mean_direction(HOURS, "torus:1", whole, n_guess=2500, angle_units="hours")
+    words = " ".join(mean.report().split("\n\n")[0].split())
+    count = mean.region.count
+    assert f"records: as of n = {mean.region.n}, by the count" in words
+    assert f"count: {count.value} released (standard deviation" in words
+    public = directions.mean_direction(HOURS, "torus:1", cdp.GDP(2.0), angle_units="hours")
+    assert "records: n = 3000\n" in public.report()

@@ -113,5 +113,5 @@ def compare_directions(
     p_value = float(hotelling_tail(np.asarray(statistic), dim, dof))
     p_value = max(p_value, a.zero_p_value, b.zero_p_value)
     angle = 2 * math.asin(min(1.0, 0.5 * float(np.linalg.norm(starts[0] - starts[1]))))
-    angle = in_units(angle, a.manifold, a.angle_units or "radians")
+    angle = in_units(angle, a.manifold, a.angle_units)
     return DirectionComparison(angle, statistic, p_value, alpha, p_value < alpha)

@@ -68,7 +68,7 @@ class MeanDirection(OfRegion):
 
     region: ConfidenceRegion
     manifold: str
-    angle_units: Angles | None = None
+    angle_units: Angles = None  # type: ignore[assignment]
 
     _statistic: ClassVar[str] = "mean direction"
 
@@ -85,10 +85,6 @@ class MeanDirection(OfRegion):
     @functools.cached_property
     def _space(self) -> Manifold:
         return space_of(self.manifold)
-
-    @property
-    def _unit(self) -> Angles:
-        return self.angle_units or usual_unit(self._space)
 
     @property
     def _is_plane(self) -> bool:
@@ -111,7 +107,7 @@ class MeanDirection(OfRegion):
 
     def _angle(self, vector: FloatArray) -> float:
         whole, angle = (
-            in_units(own, self.manifold, self._unit)
+            in_units(own, self.manifold, self.angle_units)
             for own in (2 * math.pi, math.atan2(vector[1], vector[0]))
         )
         return angle % whole % whole  # a tiny negative one rounds to a whole turn
@@ -142,7 +138,7 @@ class MeanDirection(OfRegion):
         self._needs_plane("circular_std")
         rho = self.mean_resultant_length
         spread = math.sqrt(-2.0 * math.log(rho)) if rho > 0 else math.inf
-        return in_units(spread, self.manifold, self._unit)
+        return in_units(spread, self.manifold, self.angle_units)
 
     @property
     def concentration(self) -> float:
@@ -250,9 +246,9 @@ class MeanDirection(OfRegion):
         is_axes = isinstance(self._space, Projective)
         if isinstance(self._space, Torus) or (is_axes and np.ndim(directions) < 2):
             turns = 2.0 if is_axes else 1.0
-            return of_angles(as_radians(directions, self._unit) * turns)
+            return of_angles(as_radians(directions, self.angle_units) * turns)
         is_lonlat = self.manifold == "sphere:2" and np.shape(directions)[-1:] == (2,)
-        said = self._unit if is_lonlat else None
+        said = self.angle_units if is_lonlat else None
         return unit_vectors(self._space, self._space.as_points(directions, angle_units=said))
 
     @functools.cached_property
@@ -297,7 +293,7 @@ class MeanDirection(OfRegion):
             center = self.resultant / np.linalg.norm(self.resultant)
             off = np.linalg.norm(self.rim - center, axis=1).max()
             reach = 2 * math.asin(min(1.0, 0.5 * float(off)))
-        return in_units(reach, self.manifold, self._unit)
+        return in_units(reach, self.manifold, self.angle_units)
 
     @property
     def interval(self) -> tuple[float, float] | None:
@@ -322,7 +318,7 @@ class MeanDirection(OfRegion):
         level, rho = f"{100 * self.region.level:g} %", self.mean_resultant_length
         facts = [("mean direction", self._direction_text())]
         if len(self.resultant) <= 3:
-            reach, unit, also = self.half_angle, str(self._unit), ""
+            reach, unit, also = self.half_angle, str(self.angle_units), ""
             if isinstance(self._space, Sphere):
                 unit, also = "radians", f" ({math.degrees(reach):.3g} degrees)"
             known = self.rim is not None
@@ -345,7 +341,7 @@ class MeanDirection(OfRegion):
     def _direction_text(self) -> str:
         found = self.mean_direction
         if isinstance(found, float):
-            return f"{found:.5g} {self._unit}"
+            return f"{found:.5g} {self.angle_units}"
         text = np.array2string(found, precision=5)
         if isinstance(self._space, Sphere) and self._space.dim == 2:
             lon, lat = self._space.to_lonlat(found)

@@ -21,7 +21,13 @@ from numpy.typing import NDArray
 
 from curvedp._validation import as_choice
 
-__all__ = ["ORDERS", "PLAIN", "UNITS_OF_ANGLES", "Reading", "Written"]
+__all__ = ["ORDERS", "PLAIN", "TRIANGLES", "UNITS_OF_ANGLES", "Reading", "Written"]
+
+#: What axes of the plane that are given as angles are led to.
+AXES_AS_ANGLES = (
+    "axes given as angles are read by directions.mean_direction(angles, 'projective:1', ...); here "
+    "give vectors, numpy.column_stack([numpy.cos(t), numpy.sin(t)]) of t in radians"
+)
 
 #: Names of one number in lower case, the usual one first.
 Aliases = tuple[str, ...]
@@ -61,6 +67,9 @@ ORDERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "mrtrix": ("xx", "yy", "zz", "xy", "xz", "yz"),
     }
 )
+#: A triangle of a symmetric matrix that is not the upper one: the lower one row by row, and that of
+#: nilearn's sym_matrix_to_vec, whose diagonal is divided by √2.
+TRIANGLES = ("lower", "nilearn")
 
 
 @dataclass(frozen=True)
@@ -71,7 +80,7 @@ class Written:
     ----------
     spec : str
         The space.
-    kind : {"", "lonlat", "quaternion", "symmetric", "angles", "landmarks"}
+    kind : {"", "lonlat", "quaternion", "symmetric", "correlation", "angles", "landmarks"}
         "" for any others.
     size : int
         Order of a symmetric matrix, number of angles or of landmarks in the plane.
@@ -88,8 +97,9 @@ class Reading:
 
     Attributes
     ----------
-    order : {"fsl", "dipy", "mrtrix"} or None
-        Of the six numbers of a symmetric 3 x 3 matrix.
+    order : {"fsl", "dipy", "mrtrix", "lower", "nilearn"} or None
+        Of the six numbers of a symmetric 3 x 3 matrix, in capitals or not; of the lower triangle of
+        a symmetric or correlation matrix, row by row (`TRIANGLES`).
     scalar_first : bool or None
         Of quaternions.
     angle_units : {"radians", "degrees", "hours"} or None
@@ -113,7 +123,8 @@ class Reading:
 
     def __post_init__(self) -> None:
         if self.order is not None:
-            as_choice(self.order, tuple(ORDERS), "order")
+            own = self.order.lower() if isinstance(self.order, str) else self.order
+            object.__setattr__(self, "order", as_choice(own, (*ORDERS, *TRIANGLES), "order"))
         if not isinstance(self.scalar_first, (bool, NoneType)):
             raise TypeError(f"scalar_first must be True or False, got {self.scalar_first!r}")
         if self.angle_units is not None:
@@ -127,15 +138,23 @@ class Reading:
         ValueError
             Otherwise.
         """
-        if self.order is not None and not (space.kind == "symmetric" and space.size == 3):
-            raise ValueError(f"order is that of six numbers of spd:3, not of {space.spec}")
+        if self.order in TRIANGLES and space.kind not in ("symmetric", "correlation"):
+            raise ValueError(
+                f"order={self.order!r} is a triangle of an SPD or correlation matrix, not of "
+                f"{space.spec}"
+            )
+        if self.order in ORDERS and not (space.kind == "symmetric" and space.size == 3):
+            raise ValueError(
+                f"order={self.order!r} is that of six numbers of spd:3, not of {space.spec}"
+            )
         if self.scalar_first is not None and space.kind != "quaternion":
             raise ValueError(f"scalar_first is of quaternions on rotations:3, not {space.spec}")
         if self.angle_units is not None:
             if space.kind not in ("angles", "lonlat"):
+                way = f": {AXES_AS_ANGLES}" if space.spec == "projective:1" else ""
                 raise ValueError(
                     "angle_units is of longitude and latitude and of angles on a torus, not of "
-                    f"{space.spec}"
+                    f"{space.spec}{way}"
                 )
             if self.angle_units == "hours" and space.kind != "angles":
                 raise ValueError("longitude and latitude are in degrees or radians, not in hours")
@@ -152,24 +171,50 @@ class Reading:
         if self == PLAIN:
             return rows
         width = rows.shape[-1] if rows.ndim else 1
-        for said, wanted in (("order", 6), ("scalar_first", 4)):
-            if getattr(self, said) is not None and width != wanted:
-                raise ValueError(
-                    f"{said} is of records of {wanted} numbers, and {name} have {width} on their "
-                    "last axis"
-                )
-        if self.order is not None:
-            written = ORDERS[self.order]
-            rows = rows[..., [written.index(entry) for entry in ORDERS["fsl"]]]
-        if self.scalar_first:
-            rows = rows[..., [1, 2, 3, 0]]
+        if not self.reads(width, space, angles=False):
+            said = "scalar_first" if self.order is None else "order"
+            wanted = " or ".join(map(str, self.widths(space)))
+            raise ValueError(
+                f"{said} is of records of {wanted} numbers, and {name} have {width} on their last "
+                "axis"
+            )
+        if self.order == "nilearn" and width == space.size * (space.size + 1) // 2:
+            scale = np.ones(width)
+            scale[np.cumsum(np.arange(1, space.size + 1)) - 1] = math.sqrt(2)
+            with np.errstate(all="ignore"):  # what leaves the range of doubles is no point
+                rows = rows * scale
+        if (written := self.permutation(width, space)) is not None:
+            rows = rows[..., written]
         return self._scaled(rows, space, name)
 
-    def reads(self, width: int, space: Written) -> bool:
+    def widths(self, space: Written) -> tuple[int, ...]:
+        """Numbers of a record whose order is said; nothing if none is."""
+        if self.order in TRIANGLES:
+            whole = space.size * (space.size + 1) // 2
+            return (whole,) if space.kind == "symmetric" else (whole - space.size, whole)
+        if self.order is not None:
+            return (6,)
+        return () if self.scalar_first is None else (4,)
+
+    def reads(self, width: int, space: Written, *, angles: bool = True) -> bool:
         """True if records of so many numbers can be written so."""
-        fits = self.order is None or width == 6
-        fits &= self.scalar_first is None or width == 4
-        return fits and (self.angle_units is None or _default_unit(space, width) is not None)
+        fits = width in (self.widths(space) or (width,))
+        in_units = angles and self.angle_units is not None
+        return fits and not (in_units and _default_unit(space, width) is None)
+
+    def permutation(self, width: int, space: Written) -> NDArray[np.intp] | None:
+        """Numbers of a record that a point's, or its short form's, are; None if as they come."""
+        if (written := ORDERS.get(self.order or "")) is not None:
+            return np.array([written.index(entry) for entry in ORDERS["fsl"]])
+        if self.order in TRIANGLES:
+            m = space.size
+            own = int(width < m * (m + 1) // 2)  # the first diagonal that is there
+            at = np.zeros((m, m), dtype=np.intp)
+            at[np.tril_indices(m, -own)] = np.arange(width)
+            at += np.tril(at, -1).T
+            is_whole = space.kind == "correlation" and own == 0
+            return at.ravel() if is_whole else at[np.triu_indices(m, own)]
+        return np.array([1, 2, 3, 0]) if self.scalar_first else None
 
     def of_columns(self, names: Sequence[str], space: Written) -> tuple[list[int], Reading]:
         """The places of a point's columns in the order of a point, and what is left to be read.
@@ -206,7 +251,9 @@ class Reading:
         written = replace(self, angle_units=None)
         said = list(range(len(names)))
         if readings:
-            said = written.of_rows(np.arange(len(names)), space, "columns").tolist()
+            written.of_rows(np.zeros(len(names)), space, "columns")  # refused if they do not fit
+            if (order := written.permutation(len(names), space)) is not None:
+                said = order.tolist()
         for known in readings:
             if found := _places(bare, known):
                 if written != PLAIN and said != found:
@@ -214,6 +261,8 @@ class Reading:
                         f"columns {', '.join(names)} say by their names that they are not written "
                         f"as {written.words}: leave that out, and they are read by name"
                     )
+                if self.order == "nilearn":  # which says how they are scaled, too
+                    return list(range(len(names))), rest
                 return found, replace(rest, order=None, scalar_first=None)
         _refuse_others(names, space)
         for at, own in enumerate(said):

@@ -61,7 +61,9 @@ class RecordReader(abc.ABC):
         """The points that records stand for, as every release reads them.
 
         A record is a point, up to 1e-5 relative, as an array or flat, or its shorter form: the
-        upper triangle of a symmetric matrix row by row, longitude and latitude in degrees on the
+        upper triangle of a symmetric matrix row by row (of a correlation matrix the entries above
+        the diagonal; lower triangles need `order`: of 3 rows or more they have as many numbers, in
+        another order), longitude and latitude in degrees on the
         2-sphere, a quaternion with its scalar last or a SciPy ``Rotation``, a point of the Poincaré
         ball, the projector on a subspace. Directions, axes and quaternions may have any length,
         landmarks any place and size, angles any number of turns; a subspace is the span of any
@@ -74,10 +76,13 @@ class RecordReader(abc.ABC):
         records : array-like, shape (..., *point_shape), (..., point_size) or (..., short form)
             Landmarks also as an array of complex numbers, shape (..., k_landmarks), complex
             matrices as one of shape (..., m, m).
-        order : {"fsl", "dipy", "mrtrix"}, optional
+        order : {"fsl", "dipy", "mrtrix", "lower", "nilearn"}, optional
             Of the six numbers of a diffusion tensor: xx, xy, xz, yy, yz, zz, as FSL's dtifit has
             them and as they are read by default; xx, xy, yy, xz, yz, zz, dipy's lower triangle;
-            xx, yy, zz, xy, xz, yz, MRtrix's.
+            xx, yy, zz, xy, xz, yz, MRtrix's. Of a symmetric or correlation matrix of any size:
+            "lower", its lower triangle row by row; "nilearn", as nilearn's ``vectorize=True`` and
+            ``sym_matrix_to_vec`` have it, with a diagonal that is divided by √2. Of correlations
+            with the diagonal or without.
         scalar_first : bool, optional
             True for quaternions w, x, y, z, as MNE, pyquaternion and Eigen's constructor have
             them; by default the scalar is last, as in SciPy and ROS.
@@ -245,7 +250,7 @@ class RecordReader(abc.ABC):
         """Points from flat lists of numbers of any lengths, each a function of its own list."""
         size = self.point_size
         rows = np.full((len(cells), size), np.nan)
-        for length in {size, self.kernels.short_size or size}:
+        for length in {size, self.kernels.short_size or size, *reading.widths(self.written)}:
             own = [k for k, cell in enumerate(cells) if cell is not None and len(cell) == length]
             block = np.array([cells[k] for k in own]).reshape(len(own), length)
             if not reading.reads(length, self.written):

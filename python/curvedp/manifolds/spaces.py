@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from curvedp._validation import FloatArray, as_choice, as_count, as_negative, as_positive
 from curvedp.manifolds.base import Equation, Manifold
-from curvedp.manifolds.reading import PLAIN, Reading, Written
+from curvedp.manifolds.reading import AXES_AS_ANGLES, PLAIN, Reading, Written
 
 __all__ = [
     "HPD",
@@ -314,6 +314,18 @@ class Correlation(Manifold):
         self.m = as_count(m, "m", least=2, most=1000)
         super().__init__("correlation", self.m, 0.0, (self.m, self.m))
 
+    @property
+    def written(self) -> Written:
+        return Written(self.spec, "correlation", self.m)
+
+    def _meant(self, shape: tuple[int, ...]) -> str:
+        if shape[-1:] != (self.m * (self.m + 1) // 2,):
+            return ""
+        return (
+            "; a lower triangle with its diagonal, as nilearn vectorises it, is read by "
+            'as_points(records, order="nilearn")'
+        )
+
     def _largest_radius(self, center: FloatArray) -> float:
         """Beyond a distance of 16 from the identity doubles do not hold correlation matrices."""
         return max(_FARTHEST_CORRELATIONS - float(self.dist(center, self.origin)), 0.0)
@@ -545,6 +557,10 @@ class Projective(_LonLat):
 
     def _equations(self) -> Sequence[Equation]:
         return [_UNIT_LENGTH]
+
+    def _meant(self, shape: tuple[int, ...]) -> str:
+        are_angles = self.dim == 1 and (len(shape) == 1 or shape[-1:] == (1,))
+        return f": {AXES_AS_ANGLES}" * are_angles
 
     def _noise_dists(
         self, point: ArrayLike, center: ArrayLike, reach: float

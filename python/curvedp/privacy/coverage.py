@@ -116,7 +116,7 @@ class Coverage:
         """Sentences against the ball or the format of the records; empty if there are none."""
         reach = _MARGINS[self.noise] * self.standard_error
         found = []
-        if self.noisy[2] - reach > _MOST_NO_POINTS * self.n:
+        if self.noisy[2] - reach > _MOST_NO_POINTS * self.n and self.no_point > reach:
             found.append(
                 f"about {self._share(self.no_point)} (± {self._error}) of the records are no "
                 "points of the manifold and count as the ball's centre: look for missing values, "

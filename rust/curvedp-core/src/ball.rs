@@ -85,7 +85,7 @@ impl Ball<'_> {
         let (cut_locus, inside) =
             (self.manifold.injectivity_radius() * (1.0 - 1e-9), self.counted_limit());
         for ((i, before), (row, after)) in outside.into_iter().zip(before).zip(ends) {
-            counted[i] = !(before <= inside);
+            counted[i] = before > inside || before.is_nan();
             let usable = before < cut_locus
                 && before.is_finite()
                 && after <= limit
