@@ -378,3 +378,11 @@ def test_arrays_of_objects_and_images_as_queries_are_led_on():
         ValueError, match=r"no field 'landmarks': .*Ball\(manifold, center, radius\)"
     ):
         cdp.Ball.from_units("landmarks", "mm", center=np.eye(3, 2), radius=1.0)
+
+
+def test_vectors_of_another_length_and_landmarks_are_led_to_their_sphere():
+    with pytest.raises(ValueError, match=r"got \(9, 384\); the sphere of R\^384 is Sphere\(383\)$"):
+        cdp.frechet_mean(np.ones((9, 384)), cdp.Sphere(384), cdp.GDP(1.0))
+    aligned = cdp.descriptors.AlignedLandmarks(np.random.default_rng(0).standard_normal((10, 3)))
+    with pytest.raises(ValueError, match=r"got \(90, 10, 3\); landmarks .* by to_points"):
+        cdp.frechet_mean(np.ones((90, 10, 3)), aligned.ball(0.5), cdp.GDP(1.0))
