@@ -390,3 +390,11 @@ def test_what_a_reader_of_circular_statistics_writes_is_led_on():
         _ = cdp.directions.circmean
     with pytest.raises(TypeError, match=r"pandas\.DataFrame\(records\)"):
         cdp.frechet_mean(np.zeros(40, [("lat", "f8"), ("lon", "f8")]), "sphere:2", cdp.GDP(1.0))
+
+
+def test_vectors_of_another_length_and_landmarks_are_led_to_their_sphere():
+    with pytest.raises(ValueError, match=r"got \(9, 384\); the sphere of R\^384 is Sphere\(383\)$"):
+        cdp.frechet_mean(np.ones((9, 384)), cdp.Sphere(384), cdp.GDP(1.0))
+    aligned = cdp.descriptors.AlignedLandmarks(np.random.default_rng(0).standard_normal((10, 3)))
+    with pytest.raises(ValueError, match=r"got \(90, 10, 3\); landmarks .* by to_points"):
+        cdp.frechet_mean(np.ones((90, 10, 3)), aligned.ball(0.5), cdp.GDP(1.0))

@@ -192,7 +192,8 @@ class LocatedMeanRelease(Release):
         if math.isnan(self.n_points):
             return "count", "none: the search ended before its first one"
         error = f"(standard deviation {self.n_points_error:.2g})"
-        return "count", f"{self.n_points:.0f} records that are points {error}"
+        what = "units, by their records" if self.units_by_name else "records"
+        return "count", f"{self.n_points:.0f} {what} that are points {error}"
 
     @property
     def doubt(self) -> str | None:
@@ -200,8 +201,9 @@ class LocatedMeanRelease(Release):
         missing = self.n - self.n_points if self._is_n_public else 0.0
         if not missing > NOT_POINTS * self.n_points_error:
             return None
+        of_units, what = ("the records of ", "units") if self.units_by_name else ("", "records")
         return (
-            f"about {min(missing, self.n):.0f} of {self.n} records are no points of "
+            f"{of_units}about {min(missing, self.n):.0f} of {self.n} {what} are no points of "
             f"{self.manifold} (standard "
             f"deviation {self.n_points_error:.2g}) and were left out: look for missing values, the "
             "order of the numbers of a record, and deficient rank"
