@@ -95,6 +95,18 @@ def test_a_ball_that_leaves_records_out_is_said_to_make_their_variance_smaller()
     assert max(told[0]) < 0.5 * true < told[1][0]
 
 
+def test_a_search_among_records_in_another_order_asks_for_it() -> None:
+    parts = np.random.default_rng(1).standard_normal((400, 3, 3))
+    tensors = np.diag([1.6, 0.4, 0.3]) + 0.02 * (parts + parts.swapaxes(1, 2))
+    rows = tensors[:, [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]  # MRtrix's, read as FSL's
+    with pytest.warns(cdp.errors.CoverageWarning):
+        release = cdp.frechet_mean(rows, "spd:3", cdp.GDP(1.0))
+    assert not release.found
+    assert release.reason is not None
+    assert "order=" in release.reason
+    assert cdp.frechet_mean(cdp.SPD(3).as_points(rows, order="mrtrix"), "spd:3", cdp.GDP(1.0)).found
+
+
 def test_the_released_ball_is_one_for_other_statistics() -> None:
     records, _ = _records("sphere:2", 2000)
     ledger = cdp.Ledger(cdp.GDP(2.0))

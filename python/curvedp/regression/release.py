@@ -325,8 +325,10 @@ class GeodesicRelease(Release):
             lines.append(f"{name:>12}{own.speed:>12.4g}{error:>12}{p:>12}")
         if not self.doubts:
             of = "persons' means" if "units-by-name" in self.assumptions else "records"
-            spread = math.sqrt(self.residual_variance)
-            lines.append(f"residual standard error {spread:.4g} on {self.n} {of}")
+            spread, noise = math.sqrt(self.residual_variance), self._residual_error
+            lines.append(
+                f"residual standard error {spread:.4g} on {self.n} {of}, noise {noise:.2g}"
+            )
         lines += self._spread()
         return "\n".join(lines) + "\n"
 
@@ -361,6 +363,16 @@ class GeodesicRelease(Release):
         noise = self.growth @ noise @ self.growth
         left = self.remains @ self.velocity_coords
         return self.velocity_coords @ self.velocity_coords.T, noise, sampling + left @ left.T
+
+    @property
+    def _residual_error(self) -> float:
+        """Standard deviation of the noise of the root of `residual_variance`, to first order."""
+        assert self.meat is not None
+        assert self.meat_deviation is not None
+        assert self.leverage is not None
+        noise = np.eye(len(self.meat)) * self.meat_deviation / math.sqrt(len(self.meat))
+        deviation = self._law.residual_variance(noise, self.leverage)
+        return 0.5 * deviation / math.sqrt(self.residual_variance)
 
     @functools.cached_property
     def _raised_meat(self) -> FloatArray:
