@@ -97,8 +97,12 @@ class Round:
         Of the clipped logarithms, cut to the clip level.
     length : float
         Of `mean`.
+    signal : float
+        The same without its noise: the root of what its square has above the noise's.
     expected_noise, deviation : float
         Expected length of its noise, and the standard deviation of each coordinate.
+    carried : float
+        That of the noise in each coordinate of the step that is made of it.
     hessian : float
         By which the step is divided.
     heights : float
@@ -107,8 +111,10 @@ class Round:
 
     mean: FloatArray
     length: float
+    signal: float
     expected_noise: float
     deviation: float
+    carried: float
     hessian: float
     heights: float
 
