@@ -162,10 +162,10 @@ def refuse_places(
         )
 
 
-def no_such_name(name: str, modules: tuple[str, ...]) -> AttributeError:
-    """The refusal of a name that `curvedp` lacks: where it stands, or what it is called here."""
-    text = f"module 'curvedp' has no attribute {name!r}"
-    if name.startswith("_") or not name.isidentifier() or find_spec(f"curvedp.{name}"):
+def no_such_name(name: str, modules: tuple[str, ...] = (), own: str = "curvedp") -> AttributeError:
+    """The refusal of a name that a module lacks: where it stands, or what it is called here."""
+    text = f"module {own!r} has no attribute {name!r}"
+    if name.startswith("_") or not name.isidentifier() or find_spec(f"{own}.{name}"):
         # asked for by tools and by imports
         return AttributeError(text)
     if name in NAMES_ELSEWHERE:

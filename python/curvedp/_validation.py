@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 FloatArray = NDArray[np.float64]
 _DOUBLE = np.dtype(np.float64)
 #: Names of types of columns that hold text, and times: pandas, polars and Arrow.
-_TEXT_TYPE = re.compile(r"str$|string|large_string|categor|enum")
-_TIME_TYPE = re.compile(r"date|time|duration")
+_TEXT_TYPE = re.compile(r"str$|string|large_string|categor|enum|dictionary<values=(large_)?string")
+_TIME_TYPE = re.compile(r"date|time|duration|period")
 _OF_THE_DAY = (
     ": hours of the day of times t are (t - t.astype('datetime64[D]')) / np.timedelta64(1, 'h')"
 )

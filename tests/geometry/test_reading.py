@@ -253,6 +253,9 @@ TYPED = [
     (pd.Series(["Ulm", "Jena"], dtype="str"), "got text in column 'c'"),
     (pd.Series(["Ulm", "Jena"], dtype="category"), "got text in column 'c'"),
     (pd.to_datetime(pd.Series(["2024-01-01", "2024-01-02"])), "hours of the day of times t are"),
+    (pd.Series(["Ulm", "Jena"], dtype="string[pyarrow]"), "got text in column 'c'"),
+    (pd.Series(pa.array(["a", "b"]).dictionary_encode().to_pandas()), "got text in column 'c'"),
+    (pd.Series(pd.period_range("2024", periods=2)), "hours of the day of times t are"),
     (polars.Series(["Ulm", "Jena"]), "got text in column 'c'"),
     (polars.Series(["a", "b"], dtype=polars.Categorical), "got text in column 'c'"),
 ]

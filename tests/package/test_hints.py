@@ -86,6 +86,10 @@ def test_names_that_stand_elsewhere_are_led_there():
         cdp.nowhere  # noqa: B018
     for name in ("__wrapped__", "nowhere.at_all", ""):
         assert not hasattr(cdp, name)
+    pytest.importorskip("sklearn")
+    with pytest.raises(AttributeError, match=r"'curvedp\.learning' .*: here it is .*PrivateMDM$"):
+        cdp.learning.MDM  # noqa: B018
+    assert not hasattr(cdp.learning, "__wrapped__")
 
 
 def test_keywords_that_a_statistic_lacks_are_told_by_its_own_name():

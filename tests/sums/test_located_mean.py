@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 import curvedp as cdp
 from command_line import run
-from curvedp.errors import CoverageWarning
+from curvedp.errors import CoverageWarning, NoiseWarning
 from curvedp.manifolds import as_manifold
 from curvedp.privacy.base import Neighbours
 from manifold_list import FRAMES, KINDS, of
@@ -130,6 +131,15 @@ def test_records_that_are_no_points_are_counted_out_and_said() -> None:
     assert release.n_points == pytest.approx(700, abs=8.0 * release.n_points_error)
     assert float(cdp.Sphere(2).dist(release.value, center)) < 0.1
     assert "no points of sphere:2" in release.report().replace("\n", " ")
+
+
+def test_a_spread_that_noise_hides_is_said() -> None:
+    records, _ = _records("sphere:2", 1000)
+    release = cdp.frechet_mean(records, cdp.Sphere(2), cdp.GDP(1.0))
+    assert release.hidden is None
+    hidden = dataclasses.replace(release, spread=0.0)
+    assert "the clip level" in (hidden.hidden or "")
+    assert "WARNING: noise hides" in hidden.report()
 
 
 def test_too_few_records_are_refused_before_they_cost() -> None:
@@ -284,7 +294,8 @@ def test_half_of_the_noise_is_for_the_relation() -> None:
 @pytest.mark.parametrize("n", [0, 1, 2])
 def test_no_number_of_records_raises_where_it_is_protected(spec: str, n: int) -> None:
     records = _records(spec, 10)[0][:n]
-    release = cdp.frechet_mean(records, as_manifold(spec), ADD_REMOVE)
+    with pytest.warns(NoiseWarning, match="no mean was found, and the value is NaN: "):
+        release = cdp.frechet_mean(records, as_manifold(spec), ADD_REMOVE)
     assert not release.found
     assert abs(release.n_points) < 8.0 * release.n_points_error + 3.0
     release.report()

@@ -190,12 +190,17 @@ _STATISTICS = {
     only=("mechanism", "level", "tau", "v_max"),
 )
 @click.option("--n", type=click.IntRange(min=1), help="Number of records: what error to expect?")
-@click.option("--error", type=float, help="Wished error: how many records are needed?")
+@click.option(
+    "--error",
+    type=float,
+    help="Wished error, as the radius in the units of the metric, radians for directions and "
+    "turns: how many records are needed?",
+)
 @click.option(
     "--spread",
     type=float,
-    help="A guess of the records' root mean square distance from their mean, for adaptive-mean and "
-    "region.",
+    help="A guess of the records' root mean square distance from their mean, in the unit of "
+    "--error: for adaptive-mean and region, and needed for a mean without a ball.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as json.")
 def plan(

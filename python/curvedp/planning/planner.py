@@ -128,6 +128,12 @@ def plan(
     >>> cdp.plan("frechet_mean", ball, cdp.PureDP(epsilon=1.0), error=0.01).n
     243
     """
+    if statistic == "geometric_median":
+        raise ValueError(
+            "geometric_median has no plan, since its error depends on how the records lie: release "
+            "it of simulated records of your n, spread and ball, without a ledger, and take their "
+            "distances from the point about which they were drawn"
+        )
     if statistic in _OF_REGION:
         raise ValueError(
             f"{statistic} is computed from a confidence region, which is planned: "

@@ -203,11 +203,27 @@ class LocatedMeanRelease(Release):
         return (
             f"about {min(missing, self.n):.0f} of {self.n} records are no points of "
             f"{self.manifold} (standard "
-            f"deviation {self.n_points_error:.2g}): check their format. They were left out."
+            f"deviation {self.n_points_error:.2g}) and were left out: look for missing values, the "
+            "order of the numbers of a record, and deficient rank"
+        )
+
+    @property
+    def hidden(self) -> str | None:
+        """A sentence where noise left no mean, or nothing of the records' spread."""
+        if not self.found:
+            return (
+                f"no mean was found, and the value is NaN: {self.reason}. Give a public ball, more "
+                "records or a larger budget"
+            )
+        if self.spread > 0.0:
+            return None
+        return (
+            "noise hides how far the records spread, which is told as 0: take the clip level, "
+            f"{self.clip_level:.3g}, where a spread is asked for"
         )
 
     def _warnings(self) -> tuple[str, ...]:
-        return (self.doubt,) if self.doubt else ()
+        return tuple(filter(None, (self.doubt, self.hidden)))
 
     def _counted(self) -> str:
         return f" Counted: {self._count()[1]}."

@@ -22,6 +22,7 @@ from curvedp.mechanisms import Way, ways_to_meet
 from curvedp.mechanisms.calibration import NUMBER_IS_PUBLIC
 from curvedp.privacy import Guarantee, Release
 from curvedp.privacy.base import Neighbours
+from curvedp.privacy.wording import percent
 from curvedp.statistics.design import least_error
 from curvedp.statistics.grouping import Offsets
 
@@ -322,6 +323,23 @@ class Statistic(abc.ABC, Generic[Result]):
         n : int
         """
         return math.nan
+
+    def noise_told(self, call: Call, share: float, of_groups: str = "") -> str:
+        """Words for a `noise_share` above 1.
+
+        Parameters
+        ----------
+        call : Call
+        share : float
+            The largest.
+        of_groups : str
+            Of which groups it is.
+        """
+        _, name = self.extent(call)
+        return (
+            f"the noise of the {self.title}{of_groups} is up to {percent(share)} of the {name}: "
+            "such a release tells less than its ball does"
+        )
 
     def further_columns(self, releases: Releases[Result]) -> dict[str, NDArray[np.float64]]:
         """Columns of a table of releases that are computed only for it."""
