@@ -10,7 +10,7 @@ from curvedp._validation import FloatArray
 #: Why nothing was found: reasons are functions of released numbers.
 NO_DIRECTION = "the records have no common direction, or are too few to show one"
 TOO_FEW = "there are too few records for this guarantee"
-SPREAD_OUT = "the records lie as far apart as if they were uniform"
+SPREAD_OUT = "the records lie nearly as far apart as uniform ones"
 OUT_OF_RANGE = "the mean lies beyond what doubles hold"
 NOT_SHOWN = "the key of the group is not shown"
 TOO_CURVED = "the records surround the point from all sides: no mean stands out"

@@ -53,8 +53,6 @@ _LEAST_SCALE = 6.0
 NOT_POINTS = 3.0
 #: Range of the mean Hessian by which steps are divided.
 _HESSIAN = (0.3, 50.0)
-#: Share of the uniform law's median distance from which on records have no mean worth the name.
-_SPREAD_OUT = 0.75
 #: The released ball holds this share of the records, and is this much smaller than the largest.
 _BALL_LEVEL, BALL_LIMIT = 0.95, 0.9
 
@@ -188,7 +186,7 @@ class Search:
         share = min(share, noise.part(0.4) * self.budget.rest)
         tails = yield from self._tail(geometry, base, share, near=near)
         tails = noise.joined(coarse, tails)
-        if tails.median(self.number) > _SPREAD_OUT * geometry.uniform_median:
+        if tails.median(self.number) > geometry.most_spread:
             raise Stopped(SPREAD_OUT)  # the rest stays
         radius, index = self._clip_level(geometry, tails, self.budget.rest, noise.least_seen[1])
         if self.clip is not None:
