@@ -243,3 +243,10 @@ def test_a_covariate_that_cannot_be_read_is_named(tmp_path, ages):
         given = [*SPHERE_OPTIONS, *COVARIATE, *arguments, "--mu", 1, "--out", out]
         assert_fails(run("regression", data, *given), code, *words)
         assert not out.exists()
+
+
+def test_options_and_names_that_are_not_there_lead_on(tmp_path, tensors):
+    out = ["--epsilon", 1, "--out", tmp_path / "out.json"]
+    assert_fails(run("mean", tensors, *SPD_OPTIONS, *out, "--by", "region"), 2, "curvedp batch")
+    named = ["--manifold", "spd:3", "--center", "dti", "--radius", 2]
+    assert_fails(run("mean", tensors, *named, *out), 5, "0.7*identity")

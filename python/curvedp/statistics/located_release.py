@@ -193,7 +193,7 @@ class LocatedMeanRelease(Release):
             return "count", "none: the search ended before its first one"
         error = f"(standard deviation {self.n_points_error:.2g})"
         what = "units, by their records" if self.units_by_name else "records"
-        return "count", f"{self.n_points:.0f} {what} that are points {error}"
+        return "count", f"{max(self.n_points, 0.0):.0f} {what} that are points {error}"
 
     @property
     def doubt(self) -> str | None:
