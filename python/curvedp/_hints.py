@@ -21,6 +21,8 @@ _HINTS = {
     "neighbours": "say it in the guarantee: GDP(mu=1.0, neighbours='add-remove')",
     "random_state": "noise is fresh; for tests and examples alone there is seed=",
     "accountant": "a budget is spent from ledger=Ledger(GDP(mu=2.0))",
+    "high": "a turn follows from angle_units: 2 pi radians, 360 degrees or 24 hours",
+    "axial": "axes are records of 'projective:1', or of directions.mean_axis in space",
     "bounds": "records are bounded by a ball: Ball(manifold, center, radius)",
     "metric": "it belongs to the space: SPD(3, metric='log-euclidean')",
     "sample_weight": "records count alike; those of one person are named by units=",

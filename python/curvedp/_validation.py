@@ -48,6 +48,8 @@ def as_float_array(value: ArrayLike, name: str) -> FloatArray:
             kind = "text: read it into an array of numbers before"
         if array.dtype.kind in "Mm":
             kind += _OF_THE_DAY
+        if array.dtype.names is not None:
+            kind += ": pandas.DataFrame(records) is read by the names of its columns"
         if array.dtype.kind == "c":
             kind += ": give real and imaginary parts as two numbers"
         if array.dtype.kind in "bO":

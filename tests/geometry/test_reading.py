@@ -243,7 +243,9 @@ def test_names_of_points_beside_others_are_refused_before_anything_is_paid(
     assert not ledger.entries
 
 
-@pytest.mark.parametrize("names", [["a", "b"], ["lon", "b"], ["0", "1"], ["11", "12", "13"]])
+@pytest.mark.parametrize(
+    "names", [["a", "b"], ["lon", "b"], ["x", "y"], ["0", "1"], ["11", "12", "13"]]
+)
 def test_names_that_say_nothing_else_stay_as_they_come(names):
     table = pd.DataFrame(dict(zip(names, [[8.0], [50.0], [1.0]], strict=False)))
     np.testing.assert_array_equal(EARTH.as_points(table), EARTH.as_points(table.to_numpy()))

@@ -144,6 +144,13 @@ class Sphere(_LonLat):
         self.radius = as_positive(radius, "radius")
         super().__init__("sphere", size, self.radius, (size + 1,))
 
+    def _meant(self, shape: tuple[int, ...]) -> str:
+        if len(shape) > 2 and shape[-1] in (2, 3):
+            return "; landmarks and curves become points by to_points of what aligns them"
+        if shape[-1:] == (self.dim,) and self.dim > 2:
+            return f"; the sphere of R^{self.dim} is Sphere({self.dim - 1})"
+        return ""
+
     @property
     def spec(self) -> str:
         return f"sphere:{self.dim}" + ("" if self.radius == 1 else f":{self.radius!r}")
