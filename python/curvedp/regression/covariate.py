@@ -87,6 +87,12 @@ def as_covariates(x: ArrayLike, x_range: Ranges) -> FloatArray:
     return covariates
 
 
+def names_of(x: Any) -> tuple[str, ...]:
+    """Names of the columns of covariates, where they come in a table or as one column."""
+    named = [name for name, _ in types_of(x)] if hasattr(x, "to_numpy") else []
+    return tuple(named) if all(isinstance(name, str) and name for name in named) else ()
+
+
 def _refuse_words(x: Any) -> None:
     """Raises TypeError for arrays and columns of a type that holds texts, as all types are public.
 
