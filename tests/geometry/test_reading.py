@@ -432,6 +432,16 @@ def test_no_number_warns_or_raises_where_angles_are_converted(spec, width, units
             np.degrees(nasty)
 
 
+def test_no_number_warns_or_raises_where_a_diagonal_is_scaled():
+    """Control: the product by itself does."""
+    nasty = np.resize([1.7e308, -1.7e308, np.inf, np.nan, 5e-324, -0.0, 1.0], (14, 6))
+    with np.errstate(all="raise"):
+        for space in (SPD, cdp.Correlation(3)):
+            assert space.as_points(nasty, order="nilearn").shape == (14, 3, 3)
+        with pytest.raises(FloatingPointError):
+            _ = nasty * np.sqrt(2.0)
+
+
 def test_rotations_of_scipy_say_themselves_which_number_is_the_scalar():
     turns = Rotation.from_rotvec([[0.1, 0.2, 0.3]])
     assert np.allclose(TURNS.as_points(turns), turns.as_matrix(), atol=1e-15)

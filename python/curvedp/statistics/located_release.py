@@ -140,6 +140,8 @@ class LocatedMeanRelease(Release):
     def ball(self) -> Ball | None:
         """A ball about the mean with .95 of the records, to give to other statistics as public.
 
+        Variances need about twice its radius: docs/confidence-regions.md, "On a ball that was
+        found".
         Its radius is `level`, at most .9 of the largest that a ball may have; None where the level
         is beyond that, where no mean was found, and on products.
         """

@@ -11,7 +11,7 @@ from curvedp._validation import FloatArray
 NO_DIRECTION = "the records have no common direction, or are too few to show one"
 TOO_FEW = (
     "there are too few points among the records for this guarantee: see that they are read as they "
-    "are written (order=, mask=, units of the numbers), or give more records or a larger budget"
+    "are written (order=, mask=, units of the numbers)"
 )
 SPREAD_OUT = "the records lie as far apart as if they were uniform"
 OUT_OF_RANGE = "the mean lies beyond what doubles hold"
