@@ -94,24 +94,18 @@ def names_of(x: Any) -> tuple[str, ...]:
 
 
 def _refuse_words(x: Any) -> None:
-    """Raises TypeError for arrays and columns of a type that holds texts, as all types are public.
+    """Raises TypeError for arrays and columns of a type that holds texts, as types are public.
 
-    In a column of objects a text would count as missing.
+    A column of objects has none: each of its cells is read alone, and a text counts as missing.
     """
     dtypes = types_of(x) if hasattr(x, "to_numpy") else [(None, getattr(x, "dtype", ""))]
     if isinstance(x, (list, tuple)):
         dtypes = [(None, as_array(x, "x").dtype)]
     for column, dtype in dtypes:
-        is_object = str(dtype).lower() == "object"
-        if is_object or getattr(dtype, "kind", "") in ("S", "U") or is_text(dtype):
+        if getattr(dtype, "kind", "") in ("S", "U") or is_text(dtype):
             which = "x" if column is None else f"column {str(column)!r} of x"
-            held = (
-                "is of dtype object, in which texts count as missing"
-                if is_object
-                else "holds texts"
-            )
             raise TypeError(
-                f"{which} {held}: code two categories as 0 and 1, and read numbers by "
+                f"{which} holds texts: code two categories as 0 and 1, and read numbers by "
                 "pandas.to_numeric(column, errors='coerce')"
             )
 
