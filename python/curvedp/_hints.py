@@ -21,9 +21,15 @@ _HINTS = {
     "neighbours": "say it in the guarantee: GDP(mu=1.0, neighbours='add-remove')",
     "random_state": "noise is fresh; for tests and examples alone there is seed=",
     "accountant": "a budget is spent from ledger=Ledger(GDP(mu=2.0))",
+    "high": "a turn follows from angle_units: 2 pi radians, 360 degrees or 24 hours",
+    "axial": "axes are records of 'projective:1', or of directions.mean_axis in space",
     "bounds": "records are bounded by a ball: Ball(manifold, center, radius)",
     "metric": "it belongs to the space: SPD(3, metric='log-euclidean')",
     "sample_weight": "records count alike; those of one person are named by units=",
+    **{
+        name: "records of one person are named by units=, a label for each record"
+        for name in ("subject", "subjects", "participants", "persons", "unit")
+    },
     "template": "landmarks that are missing are filled by descriptors.fill_landmarks before",
     **{name: _READING.format(name) for name in ("order", "scalar_first", "angle_units", "mask")},
 }
@@ -32,6 +38,7 @@ _HINTS = {
 NAMES_ELSEWHERE = {
     "BudgetAccountant": "Ledger",
     "Circle": "Torus",
+    "ConnectivityMeasure": "descriptors.time_series_covariance",
     "CorrelationMatrices": "Correlation",
     "DP": "PureDP",
     "EpsilonDP": "PureDP",
@@ -58,11 +65,13 @@ NAMES_ELSEWHERE = {
     "SymmetricPositiveDefinite": "SPD",
     "TangentSpace": "FrechetMean",
     "circmean": "directions.mean_direction",
+    "f_oneway": "k_sample_test",
     "load": "Release.from_json",
     "mean": "frechet_mean",
     "mean_covariance": "frechet_mean",
     "median": "geometric_median",
     "rayleightest": "directions.mean_direction",
+    "ttest_ind": "k_sample_test",
     "variance": "frechet_variance",
     "zCDP": "ZCDP",
 }

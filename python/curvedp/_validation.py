@@ -48,6 +48,8 @@ def as_float_array(value: ArrayLike, name: str) -> FloatArray:
             kind = "text: read it into an array of numbers before"
         if array.dtype.kind in "Mm":
             kind += _OF_THE_DAY
+        if array.dtype.names is not None:
+            kind += ": pandas.DataFrame(records) is read by the names of its columns"
         if array.dtype.kind == "c":
             kind += ": give real and imaginary parts as two numbers"
         if array.dtype.kind in "bO":
@@ -69,21 +71,29 @@ def refuse_texts(value: Any, name: str) -> None:
     """
     if not hasattr(value, "to_numpy"):
         return
-    columns = getattr(value, "columns", None)
-    if columns is None:
-        types = [(getattr(value, "name", None), getattr(value, "dtype", None))]
-    else:
-        types = list(zip(columns, getattr(value, "dtypes", ()), strict=False))
-    for column, dtype in types:
+    for column, dtype in types_of(value):
         which = "" if column is None else f" in column {str(column)!r}"
-        if _TEXT_TYPE.match(kind := _type_name(dtype)):
+        if is_text(dtype):
             raise TypeError(
                 f"{name} must hold real numbers, got text{which}: take the columns of points "
                 "alone; texts that hold numbers are read by pandas.to_numeric(column, "
                 "errors='coerce') before"
             )
-        if _TIME_TYPE.match(kind):
+        if _TIME_TYPE.match(_type_name(dtype)):
             raise TypeError(f"{name} must hold real numbers, got dtype {dtype}{which}{_OF_THE_DAY}")
+
+
+def types_of(value: Any) -> list[tuple[Any, Any]]:
+    """Names and types of the columns of a table, or of one column."""
+    columns = getattr(value, "columns", None)
+    if columns is None:
+        return [(getattr(value, "name", None), getattr(value, "dtype", None))]
+    return list(zip(columns, getattr(value, "dtypes", ()), strict=False))
+
+
+def is_text(dtype: Any) -> bool:
+    """True for the type of a column of texts, or of categories that are."""
+    return _TEXT_TYPE.match(_type_name(dtype)) is not None
 
 
 def _type_name(dtype: Any) -> str:

@@ -156,6 +156,7 @@ EARTH_BALL = ["--manifold", "sphere:2", "--center", "8,50", "--radius", "0.5"]
         ("lat,lon,age\n50,8,71", 2, "--columns lon,lat"),
         ("lat,lon,hospital\n50,8,Hosp07", 2, "--columns lon,lat"),
         ("a,b,hospital\n50,8,Hosp07", 5, "cell 3 holds a name or a code, no number"),
+        ("a,b,hospital\n50,8,Ulm", 5, "cell 3 holds a name or a code, no number"),
         ("a,b,c\n50,8,7.5 km", 5, "say --decimal ,"),
     ],
 )

@@ -332,6 +332,25 @@ def test_a_stored_model_keeps_its_account_closed_and_names_no_place(kind, tmp_pa
 
 
 @each
+def test_a_search_beyond_its_budget_is_told_what_each_fit_may_take(kind):
+    records, labels = gestures()
+    candidates = {"ball__radius": [1.0, 1.5]}
+    for split in (False, True):
+        own = cdp.GDP(1.0).split([1] * (2 * 3 + 1))[0] if split else cdp.GDP(0.5)
+        with cdp.Ledger(cdp.GDP(1.0)) as ledger, warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            model = made(kind, BALL, own, ledger=ledger)
+            search = GridSearchCV(model, candidates, cv=KFold(3), scoring=lambda *_: 0.0)
+            if split:
+                search.fit(records, labels)
+            else:
+                with pytest.raises(BudgetError):
+                    search.fit(records, labels)
+        texts = " ".join(str(one.message) for one in told if "Failed" in one.category.__name__)
+        assert ("budget.split([1] * (k * m + 1))[0]" in texts) == (not split)
+
+
+@each
 def test_a_fit_says_what_it_promises_and_that_no_search_is_covered(kind):
     model = made(kind, BALL, cdp.GDP(1.0))
     assert not hasattr(model, "guarantee_")

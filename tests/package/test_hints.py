@@ -57,6 +57,7 @@ def test_signatures_and_docstrings_are_the_functions_own(release):
         ("Gr(5, 2)", "grassmann:5:2"),
         ("Rotation:3", "rotations:3"),
         ("SE(3)", "rigid-motions:3"),
+        ("circle", "torus:1"),
     ],
 )
 def test_names_of_other_texts_are_answered_by_ours(written, meant):
@@ -378,3 +379,22 @@ def test_arrays_of_objects_and_images_as_queries_are_led_on():
         ValueError, match=r"no field 'landmarks': .*Ball\(manifold, center, radius\)"
     ):
         cdp.Ball.from_units("landmarks", "mm", center=np.eye(3, 2), radius=1.0)
+
+
+def test_what_a_reader_of_circular_statistics_writes_is_led_on():
+    angles = np.linspace(0.0, 3.0, 40)
+    for keyword, hint in (("high", "360 degrees or 24 hours"), ("axial", "mean_axis")):
+        with pytest.raises(TypeError, match=hint):
+            cdp.directions.mean_direction(angles, "torus:1", cdp.GDP(1.0), **{keyword: 24})
+    with pytest.raises(AttributeError, match=r"here it is curvedp\.directions\.mean_direction"):
+        _ = cdp.directions.circmean
+    with pytest.raises(TypeError, match=r"pandas\.DataFrame\(records\)"):
+        cdp.frechet_mean(np.zeros(40, [("lat", "f8"), ("lon", "f8")]), "sphere:2", cdp.GDP(1.0))
+
+
+def test_vectors_of_another_length_and_landmarks_are_led_to_their_sphere():
+    with pytest.raises(ValueError, match=r"got \(9, 384\); the sphere of R\^384 is Sphere\(383\)$"):
+        cdp.frechet_mean(np.ones((9, 384)), cdp.Sphere(384), cdp.GDP(1.0))
+    aligned = cdp.descriptors.AlignedLandmarks(np.random.default_rng(0).standard_normal((10, 3)))
+    with pytest.raises(ValueError, match=r"got \(90, 10, 3\); landmarks .* by to_points"):
+        cdp.frechet_mean(np.ones((90, 10, 3)), aligned.ball(0.5), cdp.GDP(1.0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import subprocess
@@ -92,6 +93,9 @@ def test_false_alarms_are_a_probability(false_alarms):
 
 def test_the_cost_is_rounded_up_and_a_large_budget_is_named():
     assert "in at most 26 % of cases" in cost_of(cdp.GDP(1.0))  # 25.95 %
+    assert "which of two values a protected record has" in cost_of(cdp.GDP(1.0))
+    named = cost_of(cdp.GDP(1.0), by_name=True)
+    assert "which of two sets of records a protected person has" in named
     assert "in at most 14 % of cases" in cost_of(cdp.PureDP(1.0))  # 13.59 %
     assert "PROTECTS NOBODY" in cost_of(cdp.PureDP(50.0))
     assert "PROTECTS NOBODY" in cost_of(cdp.GDP(10.0))
@@ -230,8 +234,13 @@ def test_the_parts_of_a_region_add_up():
 
 def test_estimators_report_what_they_released():
     model = cdp.learning.FrechetMean(ball=BALL, guarantee=cdp.GDP(1.0)).fit(ROWS)
-    assert model.report() == model.release_.report()
-    assert model.statement == model.release_.statement
+    own, told = model.release_.statement, model.statement
+    further = told.assuming.removeprefix(own.assuming)
+    assert further.startswith(" Where a search chose")
+    assert dataclasses.replace(told, assuming=own.assuming) == own
+    assert " ".join(model.report().split()).replace(further, "") == " ".join(
+        model.release_.report().split()
+    )
 
 
 # ------------------------------------------------------------------- registry and document

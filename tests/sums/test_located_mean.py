@@ -12,7 +12,7 @@ import pytest
 
 import curvedp as cdp
 from command_line import run
-from curvedp.errors import CoverageWarning, NoiseWarning
+from curvedp.errors import CoverageWarning, ExistenceError, NoiseWarning
 from curvedp.manifolds import as_manifold
 from curvedp.privacy.base import Neighbours
 from manifold_list import FRAMES, KINDS, of
@@ -95,6 +95,26 @@ def test_a_ball_that_leaves_records_out_is_said_to_make_their_variance_smaller()
     assert max(told[0]) < 0.5 * true < told[1][0]
 
 
+def test_a_search_among_records_in_another_order_asks_for_it() -> None:
+    parts = np.random.default_rng(1).standard_normal((400, 3, 3))
+    tensors = np.diag([1.6, 0.4, 0.3]) + 0.02 * (parts + parts.swapaxes(1, 2))
+    rows = tensors[:, [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]  # MRtrix's, read as FSL's
+    with pytest.warns(cdp.errors.CoverageWarning):
+        release = cdp.frechet_mean(rows, "spd:3", cdp.GDP(1.0))
+    assert not release.found
+    assert release.reason is not None
+    assert "order=" in release.reason
+    assert cdp.frechet_mean(cdp.SPD(3).as_points(rows, order="mrtrix"), "spd:3", cdp.GDP(1.0)).found
+
+
+def test_no_report_tells_of_fewer_than_no_points() -> None:
+    records, _ = _records("sphere:2", 200)
+    release = cdp.frechet_mean(records, "sphere:2", cdp.GDP(1.0))
+    below = dataclasses.replace(release, n_points=-22.3)
+    assert "-22" not in below.report()
+    assert "0 records that are points" in below.report()
+
+
 def test_the_released_ball_is_one_for_other_statistics() -> None:
     records, _ = _records("sphere:2", 2000)
     ledger = cdp.Ledger(cdp.GDP(2.0))
@@ -131,6 +151,20 @@ def test_records_that_are_no_points_are_counted_out_and_said() -> None:
     assert release.n_points == pytest.approx(700, abs=8.0 * release.n_points_error)
     assert float(cdp.Sphere(2).dist(release.value, center)) < 0.1
     assert "no points of sphere:2" in release.report().replace("\n", " ")
+
+
+def test_units_are_not_called_records() -> None:
+    records, _ = _records("sphere:2", 1000)
+    records[:600] = np.nan
+    persons = np.arange(1000) // 2
+    with pytest.warns(
+        CoverageWarning, match=r"^the records of about \d+ of 500 units are no points"
+    ):
+        release = cdp.frechet_mean(records, cdp.Sphere(2), cdp.GDP(3.0), units=persons)
+    assert "units, by their records that are points" in " ".join(release.report().split())
+    assert "which of two sets of records a protected person has" in release.statement.cost
+    with pytest.raises(ExistenceError, match=r"20 records \(with units=, units\) are too few"):
+        cdp.frechet_mean(records, cdp.Sphere(2), cdp.GDP(0.1), units=persons // 25)
 
 
 def test_a_spread_that_noise_hides_is_said() -> None:

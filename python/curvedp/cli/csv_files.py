@@ -258,7 +258,7 @@ def _check_names(names: Sequence[str], dialect: Dialect, path: Path) -> None:
 
 
 def _check_numbers(row: Sequence[str], wanted: Sequence[int], dialect: Dialect, path: Path) -> None:
-    """Refuses a first record with digits that make no number, or of several words."""
+    """Refuses a first record with digits that make no number, or with words beside numbers."""
     words = [row[place].strip().lower() for place in wanted]
     are_words = all(re.search(r"[^\W\d_]", word) and not re.search(r"\d", word) for word in words)
     if len(words) > 1 and are_words and not _MISSING.issuperset(words):
@@ -266,8 +266,9 @@ def _check_numbers(row: Sequence[str], wanted: Sequence[int], dialect: Dialect, 
             f"{path}: the first record holds words in place of numbers: is it a second line of "
             "names, or of units? All lines below the first count as records"
         )
-    for place in wanted:
-        if re.match(r"\s*[^\W\d_]+[\W_]*\d", row[place]) and np.isnan(dialect.number(row[place])):
+    for place, word in zip(wanted, words, strict=True):
+        is_word = re.match(r"[^\W\d_]", word) and np.isnan(dialect.number(word))
+        if is_word and word not in _MISSING and len(words) > 1:
             raise FileError(
                 f"{path}: the first record's cell {place + 1} holds a name or a code, no number: "
                 "choose the columns of points with --columns"

@@ -19,6 +19,7 @@ from curvedp._labels import refuse_missing
 from curvedp._validation import FloatArray
 from curvedp.checked_domain import check_any_ball, check_ball
 from curvedp.domain import Ball
+from curvedp.errors import BudgetError
 from curvedp.learning._sklearn import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -295,7 +296,12 @@ def all_or_nothing(
         before = dict(own)
         try:
             return fit(model, *args, **kwargs)
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, BudgetError):
+                error.add_note(
+                    "Each fit of a search or cross-validation is paid for: k candidates and m "
+                    "folds with a refit take budget.split([1] * (k * m + 1))[0] each."
+                )
             if all(own.get(name) is before.get(name) for name in _PAID):
                 for name in _OPENED:
                     own.pop(name, None)

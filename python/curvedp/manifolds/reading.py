@@ -335,6 +335,8 @@ def _refuse_others(names: Sequence[str], space: Written) -> None:
     elsewhere = {name for known in readings for name in _all(known)} - fitting
     if not fitting:  # one column of lists, or a number that is refused
         return
+    if len(names) == 2:  # of maps, whose x and y are longitude and latitude
+        elsewhere -= _all(_XYZ)
     for name in names:
         bare = _without_unit(name)
         if bare in elsewhere and not bare.isdecimal():

@@ -144,6 +144,13 @@ class Sphere(_LonLat):
         self.radius = as_positive(radius, "radius")
         super().__init__("sphere", size, self.radius, (size + 1,))
 
+    def _meant(self, shape: tuple[int, ...]) -> str:
+        if len(shape) > 2 and shape[-1] in (2, 3):
+            return "; landmarks and curves become points by to_points of what aligns them"
+        if shape[-1:] == (self.dim,) and self.dim > 2:
+            return f"; the sphere of R^{self.dim} is Sphere({self.dim - 1})"
+        return ""
+
     @property
     def spec(self) -> str:
         return f"sphere:{self.dim}" + ("" if self.radius == 1 else f":{self.radius!r}")
@@ -205,6 +212,9 @@ class SPD(Manifold):
     @property
     def written(self) -> Written:
         return Written(self.spec, "symmetric", self.m)
+
+    def _meant(self, shape: tuple[int, ...]) -> str:
+        return _of_signals(shape, self.m)
 
 
 class _ComplexMatrices(Manifold):
@@ -320,7 +330,7 @@ class Correlation(Manifold):
 
     def _meant(self, shape: tuple[int, ...]) -> str:
         if shape[-1:] != (self.m * (self.m + 1) // 2,):
-            return ""
+            return _of_signals(shape, self.m)
         return (
             "; a lower triangle with its diagonal, as nilearn vectorises it, is read by "
             'as_points(records, order="nilearn")'
@@ -733,6 +743,17 @@ class Unitary(_ComplexMatrices):
         width = 2 * self.n
         rows = [slice(i * width, (i + 1) * width) for i in range(self.n)]
         return [Equation(f"|row {i}|^2 - 1", row, True, Fraction(1)) for i, row in enumerate(rows)]
+
+
+def _of_signals(shape: tuple[int, ...], channels: int) -> str:
+    """Where records that may be time series of so many channels are read."""
+    if len(shape) < 3 or channels not in shape[-2:]:
+        return ""
+    turned = "" if shape[-2] == channels else ", of shape (n, channels, samples)"
+    return (
+        "; time series become matrices by descriptors.time_series_covariance(signals, ridge=...)"
+        f"{turned}"
+    )
 
 
 def _unit_columns(width: int) -> list[Equation]:

@@ -330,13 +330,15 @@ class Release(ReleaseText):
             )
         names = {field.name for field in fields(cls)}
         if set(data) != names:
-            for kind in _all_kinds() if cls is Release else _subclasses(cls):
+            for module in _KINDS:
+                import_module(module)
+            for kind in _subclasses(cls):
                 if set(data) == {field.name for field in fields(kind)}:
                     return kind.from_dict(data | {"schema_version": version})
-            for kind in _all_kinds() if cls is not Release else ():
-                if set(data) == {field.name for field in fields(kind)}:
+            for other in _subclasses(Release):
+                if set(data) == {field.name for field in fields(other)}:
                     raise ValueError(
-                        f"it is a {kind.__name__}, not a {cls.__name__}: Release.from_json reads "
+                        f"it is a {other.__name__}, not a {cls.__name__}: Release.from_json reads "
                         "releases of every kind"
                     )
             wrong = ", ".join(sorted(set(data) ^ names))
@@ -366,13 +368,6 @@ class Release(ReleaseText):
         if data["provenance"] is not None:
             data["provenance"] = Provenance.from_dict(data["provenance"])
         return cls(**data)
-
-
-def _all_kinds() -> Iterator[type[Release]]:
-    """The classes of all releases, wherever they are defined."""
-    for module in _KINDS:
-        import_module(module)
-    return _subclasses(Release)
 
 
 def _subclasses(cls: type[_Kind]) -> Iterator[type[_Kind]]:

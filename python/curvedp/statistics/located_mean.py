@@ -143,8 +143,8 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
         )
         if n < least:
             raise ExistenceError(
-                f"{n} records are too few to find a mean without a ball at {design.way}: give a "
-                "public ball, or a larger budget.",
+                f"{n} records (with units=, units) are too few to find a mean without a ball at "
+                f"{design.way}: give a public ball, or a larger budget.",
                 smallest_n=math.ceil(least),
             )
 

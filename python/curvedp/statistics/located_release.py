@@ -140,6 +140,8 @@ class LocatedMeanRelease(Release):
     def ball(self) -> Ball | None:
         """A ball about the mean with .95 of the records, to give to other statistics as public.
 
+        Variances need about twice its radius: docs/confidence-regions.md, "On a ball that was
+        found".
         Its radius is `level`, at most .9 of the largest that a ball may have; None where the level
         is beyond that, where no mean was found, and on products.
         """
@@ -192,7 +194,8 @@ class LocatedMeanRelease(Release):
         if math.isnan(self.n_points):
             return "count", "none: the search ended before its first one"
         error = f"(standard deviation {self.n_points_error:.2g})"
-        return "count", f"{self.n_points:.0f} records that are points {error}"
+        what = "units, by their records" if self.units_by_name else "records"
+        return "count", f"{max(self.n_points, 0.0):.0f} {what} that are points {error}"
 
     @property
     def doubt(self) -> str | None:
@@ -200,8 +203,9 @@ class LocatedMeanRelease(Release):
         missing = self.n - self.n_points if self._is_n_public else 0.0
         if not missing > NOT_POINTS * self.n_points_error:
             return None
+        of_units, what = ("the records of ", "units") if self.units_by_name else ("", "records")
         return (
-            f"about {min(missing, self.n):.0f} of {self.n} records are no points of "
+            f"{of_units}about {min(missing, self.n):.0f} of {self.n} {what} are no points of "
             f"{self.manifold} (standard "
             f"deviation {self.n_points_error:.2g}) and were left out: look for missing values, the "
             "order of the numbers of a record, and deficient rank"

@@ -423,7 +423,7 @@ def _doubts(coef: FloatArray, deviation: float) -> tuple[str, ...]:
     """
     found = float(np.linalg.norm(coef - coef.mean(axis=0)))
     noise = deviation * math.sqrt((len(coef) - 1) * coef.shape[1])
-    if found > math.sqrt(2.0) * noise:
+    if found >= math.sqrt(2.0) * noise:
         return ()
     learned = math.sqrt(max(found / noise - 1.0, 0.0) * (found / noise + 1.0)) * noise
     return (

@@ -9,7 +9,10 @@ from curvedp._validation import FloatArray
 
 #: Why nothing was found: reasons are functions of released numbers.
 NO_DIRECTION = "the records have no common direction, or are too few to show one"
-TOO_FEW = "there are too few records for this guarantee"
+TOO_FEW = (
+    "there are too few points among the records for this guarantee: see that they are read as they "
+    "are written (order=, mask=, units of the numbers)"
+)
 SPREAD_OUT = "the records lie nearly as far apart as uniform ones"
 OUT_OF_RANGE = "the mean lies beyond what doubles hold"
 NOT_SHOWN = "the key of the group is not shown"
