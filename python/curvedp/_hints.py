@@ -26,6 +26,10 @@ _HINTS = {
     "bounds": "records are bounded by a ball: Ball(manifold, center, radius)",
     "metric": "it belongs to the space: SPD(3, metric='log-euclidean')",
     "sample_weight": "records count alike; those of one person are named by units=",
+    **{
+        name: "records of one person are named by units=, a label for each record"
+        for name in ("subject", "subjects", "participants", "persons", "unit")
+    },
     "template": "landmarks that are missing are filled by descriptors.fill_landmarks before",
     **{name: _READING.format(name) for name in ("order", "scalar_first", "angle_units", "mask")},
 }
@@ -34,6 +38,7 @@ _HINTS = {
 NAMES_ELSEWHERE = {
     "BudgetAccountant": "Ledger",
     "Circle": "Torus",
+    "ConnectivityMeasure": "descriptors.time_series_covariance",
     "CorrelationMatrices": "Correlation",
     "DP": "PureDP",
     "EpsilonDP": "PureDP",
@@ -60,11 +65,13 @@ NAMES_ELSEWHERE = {
     "SymmetricPositiveDefinite": "SPD",
     "TangentSpace": "FrechetMean",
     "circmean": "directions.mean_direction",
+    "f_oneway": "k_sample_test",
     "load": "Release.from_json",
     "mean": "frechet_mean",
     "mean_covariance": "frechet_mean",
     "median": "geometric_median",
     "rayleightest": "directions.mean_direction",
+    "ttest_ind": "k_sample_test",
     "variance": "frechet_variance",
     "zCDP": "ZCDP",
 }

@@ -432,6 +432,16 @@ def test_no_number_warns_or_raises_where_angles_are_converted(spec, width, units
             np.degrees(nasty)
 
 
+def test_no_number_warns_or_raises_where_a_diagonal_is_scaled():
+    """Control: the product by itself does."""
+    nasty = np.resize([1.7e308, -1.7e308, np.inf, np.nan, 5e-324, -0.0, 1.0], (14, 6))
+    with np.errstate(all="raise"):
+        for space in (SPD, cdp.Correlation(3)):
+            assert space.as_points(nasty, order="nilearn").shape == (14, 3, 3)
+        with pytest.raises(FloatingPointError):
+            _ = nasty * np.sqrt(2.0)
+
+
 def test_rotations_of_scipy_say_themselves_which_number_is_the_scalar():
     turns = Rotation.from_rotvec([[0.1, 0.2, 0.3]])
     assert np.allclose(TURNS.as_points(turns), turns.as_matrix(), atol=1e-15)
@@ -464,3 +474,27 @@ def test_axes_given_as_angles_are_led_to_what_reads_them():
     with pytest.raises(ValueError, match="must have shape") as other:
         cdp.frechet_mean(np.ones((40, 5)), axes, cdp.GDP(1.0))
     assert "given as angles" not in str(other.value)
+
+
+@pytest.mark.parametrize(
+    ("space", "shape", "way"),
+    [
+        (cdp.Correlation(20), (30, 150, 20), r"time_series_covariance.*\(n, channels, samples\)"),
+        (cdp.SPD(20), (30, 20, 150), "time_series_covariance"),
+        (SPD, (5, 10, 4, 2), None),
+    ],
+)
+def test_time_series_are_led_to_their_covariances(space, shape, way):
+    with pytest.raises(ValueError, match="must have shape") as refused:
+        cdp.frechet_mean(np.zeros(shape), space, cdp.GDP(1.0))
+    if way is None:
+        assert "time_series" not in str(refused.value)
+    else:
+        assert refused.match(way)
+
+
+def test_a_mask_of_several_volumes_is_led_on():
+    volumes, mask = tensors(48).reshape(2, 2, 3, 4, 3, 3), np.ones((2, 3, 4), bool)
+    with pytest.raises(ValueError, match=r"records\[:, mask\]"):
+        SPD.as_points(volumes, mask=mask)
+    assert SPD.as_points(volumes[:, mask]).shape == (2, 24, 3, 3)

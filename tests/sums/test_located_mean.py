@@ -107,6 +107,14 @@ def test_a_search_among_records_in_another_order_asks_for_it() -> None:
     assert cdp.frechet_mean(cdp.SPD(3).as_points(rows, order="mrtrix"), "spd:3", cdp.GDP(1.0)).found
 
 
+def test_no_report_tells_of_fewer_than_no_points() -> None:
+    records, _ = _records("sphere:2", 200)
+    release = cdp.frechet_mean(records, "sphere:2", cdp.GDP(1.0))
+    below = dataclasses.replace(release, n_points=-22.3)
+    assert "-22" not in below.report()
+    assert "0 records that are points" in below.report()
+
+
 def test_the_released_ball_is_one_for_other_statistics() -> None:
     records, _ = _records("sphere:2", 2000)
     ledger = cdp.Ledger(cdp.GDP(2.0))

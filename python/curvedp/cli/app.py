@@ -121,8 +121,14 @@ class _App(click.Group):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        with _errors_in_one_line(ctx.meta[_ARGUMENTS]):
-            return super().invoke(ctx)
+        try:
+            with _errors_in_one_line(ctx.meta[_ARGUMENTS]):
+                return super().invoke(ctx)
+        except click.NoSuchOption as error:
+            if error.option_name != "--by":
+                raise
+            way = f"{error.message}: groups of records are released by curvedp batch"
+            raise click.UsageError(way, error.ctx) from None
 
 
 @click.group(cls=_App, context_settings={"help_option_names": ["-h", "--help"]})

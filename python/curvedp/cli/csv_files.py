@@ -177,8 +177,6 @@ def read_csv(
         if manifold is not None and dialect.header:
             order, reading = reading.of_columns([names[k] for k in wanted], manifold.written)
             wanted = [wanted[k] for k in order]
-        if manifold is None:
-            _check_words(rows[0], names, wanted, dialect, path)
         _check_numbers(rows[0], wanted, dialect, path)
         missing = [""] * width
         whole = [row if len(row) == width else missing for row in rows]
@@ -280,21 +278,6 @@ def _check_numbers(row: Sequence[str], wanted: Sequence[int], dialect: Dialect, 
                 f"{path}: the first record's cell {place + 1} holds digits that are no number as "
                 "they are written: say --decimal , for decimal commas; units and signs between "
                 "thousands are not read"
-            )
-
-
-def _check_words(
-    row: Sequence[str], names: Sequence[str], wanted: Sequence[int], dialect: Dialect, path: Path
-) -> None:
-    """Refuses a column beside points whose first cell is a word for no missing number."""
-    for place in wanted:
-        word = row[place].strip().lower()
-        is_word = np.isnan(dialect.number(word)) and re.search(r"[^\W\d_]", word)
-        if is_word and word not in _MISSING:
-            name = names[place] if names else str(place + 1)
-            raise FileError(
-                f"{path}: column {name!r} holds a text in its first record, where numbers are "
-                "read: code two categories as 0 and 1"
             )
 
 

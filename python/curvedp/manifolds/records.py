@@ -314,7 +314,9 @@ def as_masked(records: FloatArray, mask: ArrayLike) -> FloatArray:
         raise TypeError("mask must be of bool, or of 0 and 1")
     if chosen.ndim == 0 or chosen.shape != records.shape[: chosen.ndim]:
         shapes = f"{records.shape}, got {chosen.shape}"
-        raise ValueError(f"mask must have the shape of the leading axes of records, {shapes}")
+        each = ": of a volume for each subject take records[:, mask], and leave mask out"
+        each *= chosen.shape == records.shape[1 : 1 + chosen.ndim]
+        raise ValueError(f"mask must have the shape of the leading axes of records, {shapes}{each}")
     if not chosen.any():
         raise ValueError("mask is False everywhere: a data set needs at least one record")
     return np.ascontiguousarray(records[chosen])

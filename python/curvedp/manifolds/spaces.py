@@ -213,6 +213,9 @@ class SPD(Manifold):
     def written(self) -> Written:
         return Written(self.spec, "symmetric", self.m)
 
+    def _meant(self, shape: tuple[int, ...]) -> str:
+        return _of_signals(shape, self.m)
+
 
 class _ComplexMatrices(Manifold):
     """Spaces of complex matrices, in real and imaginary parts on the last axis of points."""
@@ -327,7 +330,7 @@ class Correlation(Manifold):
 
     def _meant(self, shape: tuple[int, ...]) -> str:
         if shape[-1:] != (self.m * (self.m + 1) // 2,):
-            return ""
+            return _of_signals(shape, self.m)
         return (
             "; a lower triangle with its diagonal, as nilearn vectorises it, is read by "
             'as_points(records, order="nilearn")'
@@ -740,6 +743,17 @@ class Unitary(_ComplexMatrices):
         width = 2 * self.n
         rows = [slice(i * width, (i + 1) * width) for i in range(self.n)]
         return [Equation(f"|row {i}|^2 - 1", row, True, Fraction(1)) for i, row in enumerate(rows)]
+
+
+def _of_signals(shape: tuple[int, ...], channels: int) -> str:
+    """Where records that may be time series of so many channels are read."""
+    if len(shape) < 3 or channels not in shape[-2:]:
+        return ""
+    turned = "" if shape[-2] == channels else ", of shape (n, channels, samples)"
+    return (
+        "; time series become matrices by descriptors.time_series_covariance(signals, ridge=...)"
+        f"{turned}"
+    )
 
 
 def _unit_columns(width: int) -> list[Equation]:

@@ -87,25 +87,25 @@ def as_covariates(x: ArrayLike, x_range: Ranges) -> FloatArray:
     return covariates
 
 
-def _refuse_words(x: Any) -> None:
-    """Raises TypeError for arrays and columns of a type that holds texts, as all types are public.
+def names_of(x: Any) -> tuple[str, ...]:
+    """Names of the columns of covariates, where they come in a table or as one column."""
+    named = [name for name, _ in types_of(x)] if hasattr(x, "to_numpy") else []
+    return tuple(named) if all(isinstance(name, str) and name for name in named) else ()
 
-    In a column of objects a text would count as missing.
+
+def _refuse_words(x: Any) -> None:
+    """Raises TypeError for arrays and columns of a type that holds texts, as types are public.
+
+    A column of objects has none: each of its cells is read alone, and a text counts as missing.
     """
     dtypes = types_of(x) if hasattr(x, "to_numpy") else [(None, getattr(x, "dtype", ""))]
     if isinstance(x, (list, tuple)):
         dtypes = [(None, as_array(x, "x").dtype)]
     for column, dtype in dtypes:
-        is_object = str(dtype).lower() == "object"
-        if is_object or getattr(dtype, "kind", "") in ("S", "U") or is_text(dtype):
+        if getattr(dtype, "kind", "") in ("S", "U") or is_text(dtype):
             which = "x" if column is None else f"column {str(column)!r} of x"
-            held = (
-                "is of dtype object, in which texts count as missing"
-                if is_object
-                else "holds texts"
-            )
             raise TypeError(
-                f"{which} {held}: code two categories as 0 and 1, and read numbers by "
+                f"{which} holds texts: code two categories as 0 and 1, and read numbers by "
                 "pandas.to_numeric(column, errors='coerce')"
             )
 

@@ -140,6 +140,8 @@ class LocatedMeanRelease(Release):
     def ball(self) -> Ball | None:
         """A ball about the mean with .95 of the records, to give to other statistics as public.
 
+        Variances need about twice its radius: docs/confidence-regions.md, "On a ball that was
+        found".
         Its radius is `level`, at most .9 of the largest that a ball may have; None where the level
         is beyond that, where no mean was found, and on products.
         """
@@ -193,7 +195,7 @@ class LocatedMeanRelease(Release):
             return "count", "none: the search ended before its first one"
         error = f"(standard deviation {self.n_points_error:.2g})"
         what = "units, by their records" if self.units_by_name else "records"
-        return "count", f"{self.n_points:.0f} {what} that are points {error}"
+        return "count", f"{max(self.n_points, 0.0):.0f} {what} that are points {error}"
 
     @property
     def doubt(self) -> str | None:
@@ -213,8 +215,12 @@ class LocatedMeanRelease(Release):
     def hidden(self) -> str | None:
         """A sentence where noise left no mean, or nothing of the records' spread."""
         if not self.found:
+            flat = self.value.size
+            ball = f'Ball("euclidean:{flat}", numpy.zeros({flat}), 1.0), on which unit vectors '
+            own = ball + "have a mean however far apart they lie"
+            given = own if self.manifold.startswith("sphere:") else "a public ball"
             return (
-                f"no mean was found, and the value is NaN: {self.reason}. Give a public ball, more "
+                f"no mean was found, and the value is NaN: {self.reason}. Give {given}, more "
                 "records or a larger budget"
             )
         if self.spread > 0.0:
