@@ -163,6 +163,21 @@ def test_records_that_are_no_points_are_counted_out_and_said() -> None:
     assert "no points of sphere:2" in release.report().replace("\n", " ")
 
 
+@pytest.mark.parametrize("spec", ["spd:3", "hpd:2"])
+def test_indefinite_matrices_with_a_positive_diagonal_are_counted_out(spec: str) -> None:
+    space = as_manifold(spec)
+    records, center = _records(spec, 1000)
+    bad = records[:300].reshape(300, *space.point_shape)
+    bad[:, 0, 1] = bad[:, 1, 0] = 10.0 * bad[:, 0, 0]
+    assert np.isnan(space.as_points(bad)).any(axis=tuple(range(1, bad.ndim))).all()
+    with pytest.warns(CoverageWarning, match="deficient rank"):
+        release = cdp.frechet_mean(records, space, cdp.GDP(3.0))
+    assert release.n_points == pytest.approx(700, abs=8.0 * release.n_points_error)
+    assert float(space.dist(release.value, center)) < 0.1
+    with pytest.raises(ValueError, match=r"300 of 1000 points .* the first is number 0"):
+        cdp.nonprivate.frechet_mean(records, space)
+
+
 def test_units_are_not_called_records() -> None:
     records, _ = _records("sphere:2", 1000)
     records[:600] = np.nan

@@ -215,8 +215,12 @@ class LocatedMeanRelease(Release):
     def hidden(self) -> str | None:
         """A sentence where noise left no mean, or nothing of the records' spread."""
         if not self.found:
+            flat = self.value.size
+            ball = f'Ball("euclidean:{flat}", numpy.zeros({flat}), 1.0), on which unit vectors '
+            own = ball + "have a mean however far apart they lie"
+            given = own if self.manifold.startswith("sphere:") else "a public ball"
             return (
-                f"no mean was found, and the value is NaN: {self.reason}. Give a public ball, more "
+                f"no mean was found, and the value is NaN: {self.reason}. Give {given}, more "
                 "records or a larger budget"
             )
         if self.spread > 0.0:

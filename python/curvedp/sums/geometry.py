@@ -10,7 +10,7 @@ import numpy as np
 
 from curvedp._validation import FloatArray
 from curvedp.curvature import has_curved_hessian, mean_hessian_trace, radial_hessian
-from curvedp.manifolds import Euclidean, Manifold
+from curvedp.manifolds import Euclidean, Manifold, Sphere
 
 #: Octaves of distances below the largest one on compact spaces, on matrices and hyperbolic space,
 #: and on flat space; a grid has four levels in each.
@@ -20,6 +20,9 @@ _FARTHEST = {"hyperboloid": 2.0**6, "matrices": 2.0**9, "flat": 2.0**40}
 
 #: Public random points of which distances are the uniform law's.
 _UNIFORM = 2001
+#: Records have no mean worth the name from this share of the uniform law's median distance on; on
+#: spheres, where all its distances come near a quarter circle, from a twentieth of them on or more.
+_SPREAD_OUT, _NEAREST = 0.75, 0.05
 
 
 @dataclass(frozen=True)
@@ -64,9 +67,9 @@ class Geometry:
         return np.asarray(space.project(point.reshape(space.point_shape))).reshape(-1)
 
     @property
-    def uniform_median(self) -> float:
-        """Median distance of a uniform point from a point; infinite where there is none."""
-        return _uniform_median(self.manifold) if self.is_compact else math.inf
+    def most_spread(self) -> float:
+        """Median distance beyond which records lie nearly as far apart as uniform ones."""
+        return _most_spread(self.manifold) if self.is_compact else math.inf
 
 
 def geometry_of(manifold: Manifold) -> Geometry:
@@ -121,6 +124,8 @@ def _across(manifold: Manifold, dist: float) -> float:
 
 
 @functools.cache
-def _uniform_median(manifold: Manifold) -> float:
+def _most_spread(manifold: Manifold) -> float:
     points = manifold.random_point(_UNIFORM, rng=0)
-    return float(np.median(manifold.dist(manifold.origin, points)))
+    dist = manifold.dist(manifold.origin, points)
+    nearest = np.quantile(dist, _NEAREST) if isinstance(manifold, Sphere) else 0.0
+    return float(max(_SPREAD_OUT * np.median(dist), nearest))
