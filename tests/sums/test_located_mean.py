@@ -107,6 +107,16 @@ def test_a_search_among_records_in_another_order_asks_for_it() -> None:
     assert cdp.frechet_mean(cdp.SPD(3).as_points(rows, order="mrtrix"), "spd:3", cdp.GDP(1.0)).found
 
 
+def test_who_has_too_few_records_for_several_of_a_person_is_told_of_units() -> None:
+    records, _ = _records("sphere:2", 500)
+    few = {"guarantee": cdp.GDP(0.2), "records_per_unit": 40}
+    with pytest.raises(cdp.errors.ExistenceError, match="units=, each record's person, needs"):
+        cdp.frechet_mean(records, "sphere:2", **few)
+    with pytest.raises(cdp.errors.ExistenceError) as refused:
+        cdp.frechet_mean(records[:3], "sphere:2", cdp.GDP(0.2))
+    assert "needs fewer" not in str(refused.value)
+
+
 def test_no_report_tells_of_fewer_than_no_points() -> None:
     records, _ = _records("sphere:2", 200)
     release = cdp.frechet_mean(records, "sphere:2", cdp.GDP(1.0))
