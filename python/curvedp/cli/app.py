@@ -85,6 +85,9 @@ def _errors_in_one_line(arguments: Sequence[str]) -> Iterator[None]:
         failure = next((own for kind, own in _FAILURES if isinstance(error, kind)), None)
         if isinstance(error, BrokenPipeError) and not notes:
             raise  # who reads the output has enough
+        if isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError):
+            click.echo("; ".join(notes), err=True)  # so does who reads the report
+            raise SystemExit(0) from None
         is_own = not isinstance(error, OSError) and not (notes and isinstance(error, MemoryError))
         if failure is not None and is_own:
             said = str(error)
@@ -118,8 +121,14 @@ class _App(click.Group):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        with _errors_in_one_line(ctx.meta[_ARGUMENTS]):
-            return super().invoke(ctx)
+        try:
+            with _errors_in_one_line(ctx.meta[_ARGUMENTS]):
+                return super().invoke(ctx)
+        except click.NoSuchOption as error:
+            if error.option_name != "--by":
+                raise
+            way = f"{error.message}: groups of records are released by curvedp batch"
+            raise click.UsageError(way, error.ctx) from None
 
 
 @click.group(cls=_App, context_settings={"help_option_names": ["-h", "--help"]})
@@ -187,12 +196,17 @@ _STATISTICS = {
     only=("mechanism", "level", "tau", "v_max"),
 )
 @click.option("--n", type=click.IntRange(min=1), help="Number of records: what error to expect?")
-@click.option("--error", type=float, help="Wished error: how many records are needed?")
+@click.option(
+    "--error",
+    type=float,
+    help="Wished error, as the radius in the units of the metric, radians for directions and "
+    "turns: how many records are needed?",
+)
 @click.option(
     "--spread",
     type=float,
-    help="A guess of the records' root mean square distance from their mean, for adaptive-mean and "
-    "region.",
+    help="A guess of the records' root mean square distance from their mean, in the unit of "
+    "--error: for adaptive-mean and region, and needed for a mean without a ball.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as json.")
 def plan(

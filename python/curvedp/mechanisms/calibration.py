@@ -8,6 +8,7 @@ Proof: docs/proofs/conversions.md, section 8.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from curvedp import _core
 from curvedp._validation import as_positive
@@ -152,4 +153,9 @@ def amount_of(way: PureDP | GDP | ApproxDP, size: int = 1) -> tuple[bool, float]
 
 def unit_error(way: PureDP | GDP | ApproxDP, size: int) -> float:
     """Mean length of noise of scale 1 on so many numbers."""
-    return _core.Noise("flat", size, 0.0, profile_of(way), 1.0).expected_dist
+    return _unit_error(profile_of(way), size)
+
+
+@lru_cache(maxsize=1024)
+def _unit_error(profile: str, size: int) -> float:
+    return _core.Noise("flat", size, 0.0, profile, 1.0).expected_dist

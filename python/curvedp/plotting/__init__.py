@@ -4,6 +4,7 @@ Those of densities and embeddings are in `curvedp.conformal.display` and `curved
 """
 
 from curvedp.plotting.balls import BallDisplay
+from curvedp.plotting.directions import DirectionDisplay
 from curvedp.plotting.ellipsoids import (
     DiffusionTensorDisplay,
     direction_colour,
@@ -20,6 +21,7 @@ from curvedp.plotting.releases import ReleaseDisplay
 __all__ = [
     "BallDisplay",
     "DiffusionTensorDisplay",
+    "DirectionDisplay",
     "GeodesicDisplay",
     "RegionDisplay",
     "ReleaseDisplay",

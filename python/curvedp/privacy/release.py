@@ -66,6 +66,11 @@ def check_parts(guarantee: Guarantee | None, parts: Sequence[Release]) -> None:
         raise ValueError("a release computed from an unproved one carries no guarantee")
 
 
+def _check_text(name: str, text: object) -> None:
+    if not isinstance(text, str) or not text.isprintable():
+        raise TypeError(f"{name} must be a plain text")
+
+
 def _encode_float(x: float) -> float | str:
     return x if math.isfinite(x) else repr(x)
 
@@ -181,13 +186,11 @@ class Release(ReleaseText):
         if isinstance(self.assumptions, str):
             raise TypeError("assumptions must be a set of keys, not one string")
         assumptions = frozenset(self.assumptions)
-        for name, text in (
-            *((name, getattr(self, name)) for name in ("mechanism", "statistic", "manifold")),
-            ("uncounted", self.uncounted or ""),
-            *(("an assumption", key) for key in assumptions),
-        ):
-            if not isinstance(text, str) or not text.isprintable():
-                raise TypeError(f"{name} must be a plain text")
+        for name in ("mechanism", "statistic", "manifold"):
+            _check_text(name, getattr(self, name))
+        _check_text("uncounted", self.uncounted or "")
+        for key in assumptions:
+            _check_text("an assumption", key)
         if not all(isinstance(part, Release) for part in self.parts):
             raise TypeError("parts must be releases")
         if not isinstance(self.coverage, (Coverage, NoneType)):
@@ -327,11 +330,17 @@ class Release(ReleaseText):
             )
         names = {field.name for field in fields(cls)}
         if set(data) != names:
-            for module in _KINDS if cls is Release else ():
+            for module in _KINDS:
                 import_module(module)
             for kind in _subclasses(cls):
                 if set(data) == {field.name for field in fields(kind)}:
                     return kind.from_dict(data | {"schema_version": version})
+            for other in _subclasses(Release):
+                if set(data) == {field.name for field in fields(other)}:
+                    raise ValueError(
+                        f"it is a {other.__name__}, not a {cls.__name__}: Release.from_json reads "
+                        "releases of every kind"
+                    )
             wrong = ", ".join(sorted(set(data) ^ names))
             raise ValueError(f"unexpected or missing in schema {version}: {wrong}")
         for field in fields(cls):

@@ -74,7 +74,7 @@ class BasePoint:
         p in the ball's frame.
     max_dist : float
         Length R at which logarithms at p are clipped: r + rho(c, p), or less where asked for.
-    mean : Release or None
+    mean : ndarray, shape point_shape, or None
         The private mean that p comes from; none for a point that the caller declares public.
     noise : MeanNoise or None
         That of the mean, where it is asked for.
@@ -84,7 +84,7 @@ class BasePoint:
     point: FloatArray
     inner: FloatArray
     max_dist: float
-    mean: Release | None
+    mean: FloatArray | None
     noise: MeanNoise | None
 
     @functools.cached_property

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Unpack, overload
 
 import numpy as np
@@ -40,8 +41,9 @@ from curvedp.statistics.log_moments import (
 )
 from curvedp.statistics.moments import LogCovariance, MeanHessian, check_hessian
 from curvedp.statistics.paid import Paid
+from curvedp.statistics.quantiles import hotelling_quantile
 from curvedp.statistics.region import ConfidenceRegion
-from curvedp.statistics.region_spread import assemble
+from curvedp.statistics.region_spread import NoisyMatrix, Spread
 from curvedp.statistics.release import release
 from curvedp.statistics.releases import NOISE_COLUMNS, Releases
 from curvedp.statistics.statistic import Calibrated, Statistic
@@ -84,17 +86,18 @@ class Region(Calibrated[ConfidenceRegion]):
         if self.max_dist is not None:
             object.__setattr__(self, "max_dist", as_positive(self.max_dist, "max_dist"))
 
-    @property
+    @cached_property
     def mean(self) -> Mean:
         """The statistic of its first part."""
         return Mean(self.mechanism)
 
+    @cached_property
+    def _matrices(self) -> tuple[LogCovariance, MeanHessian]:
+        return LogCovariance(self.max_dist), MeanHessian(self.max_dist)
+
     def moments(self, call: Call) -> tuple[LogCovariance | MeanHessian, ...]:
         """The statistics of its further parts: the Hessian is known on flat manifolds."""
-        covariance = LogCovariance(self.max_dist)
-        if not has_curved_hessian(call.manifold):
-            return (covariance,)
-        return covariance, MeanHessian(self.max_dist)
+        return self._matrices if has_curved_hessian(call.manifold) else self._matrices[:1]
 
     def ways(self, call: Call) -> tuple[PureDP | GDP, ...]:
         return gaussian_way(call.guarantee, "a region")
@@ -117,7 +120,7 @@ class Region(Calibrated[ConfidenceRegion]):
 
     def check(self, call: Call) -> None:
         (way,) = self.ways(call)
-        self.mean.check(replace(call, statistic=self.mean, guarantee=self.shares(call, way)[0]))
+        replace(call, statistic=self.mean, guarantee=self.shares(call, way)[0])  # checks the mean
 
     def mechanism_of(self, design: MomentDesign) -> str:
         assert design.mean is not None
@@ -160,17 +163,16 @@ class Region(Calibrated[ConfidenceRegion]):
     def _regions(
         self, paid: Paid, bases: dict[int, BasePoint], parts: tuple[Releases[Release], ...]
     ) -> Releases[ConfidenceRegion]:
-        """The regions, from their parts alone."""
+        """The regions, from their parts alone: post-processing."""
         count, dim = len(paid), paid.call.manifold.dim
         chart_point = np.full((count, *paid.call.manifold.point_shape), np.nan)
         covariance = np.full((count, dim, dim), np.nan)
         quantile, dof = np.full(count, np.nan), np.full(count, np.nan)
-        guarantee = paid.promise(paid.call.promised)
         for g, base in bases.items():
-            moments = [part.release_at(g) for part in parts[1:]]
-            region = assemble(base, moments, int(paid.n[g]), self.level, guarantee)
-            chart_point[g], covariance[g] = region.chart_point, region.covariance
-            quantile[g], dof[g] = region.quantile, region.dof
+            moments = [NoisyMatrix(part.value[g], float(part.scale[g])) for part in parts[1:]]
+            spread = Spread.of(base, moments, int(paid.n[g]))
+            chart_point[g], covariance[g], dof[g] = spread.chart_point, spread.gamma, spread.dof()
+            quantile[g] = hotelling_quantile(self.level, dim, float(dof[g]))
             if paid.report is not None and g % 256 == 0:
                 paid.report(g, count)
         if paid.report is not None:
@@ -356,7 +358,7 @@ def expected_region(
     kind = type(design.mechanism).name
     mean = _planned(call, n, shares[0], kind, statistic.mean, ball.center, _noise_of(design))
     noise = MeanNoise.of(design.mechanism, ball)
-    base = BasePoint(ball, ball.center, ball.frame.origin[None], max_dist, mean, noise)
+    base = BasePoint(ball, ball.center, ball.frame.origin[None], max_dist, mean.value, noise)
     hessian = mean_hessian_trace(ball.manifold, spread) / dim * np.eye(dim)
     second = spread**2 / dim * np.eye(dim)
     second += hessian @ noise.covariance(base.point) @ hessian
@@ -366,7 +368,20 @@ def expected_region(
         own = moment.noise(call, share, ball, n, max_dist)
         kind = flat_mechanism(share).name
         parts.append(_planned(call, n, share, kind, moment, value, own))
-    return assemble(base, parts, n, level, guarantee)
+    found = Spread.of(base, [NoisyMatrix(part.value, part.scale) for part in parts], n)
+    dof = found.dof()
+    return ConfidenceRegion(
+        manifold=ball.manifold.spec,
+        estimate=ball.center,
+        chart_point=found.chart_point,
+        covariance=found.gamma,
+        quantile=hotelling_quantile(level, dim, dof),
+        dof=dof,
+        level=level,
+        n=n,
+        guarantee=guarantee,
+        parts=(mean, *parts),
+    )
 
 
 def _noise_of(design: Design) -> MomentNoise:

@@ -55,6 +55,7 @@ from curvedp.statistics.release import release
 from curvedp.statistics.releases import Releases, release_fields, release_of
 from curvedp.statistics.shrinkage import error_ratio, numbers_of_noise, shrunk_points
 from curvedp.statistics.statistic import Calibrated, Statistic
+from curvedp.unit import length_of, told_in
 
 
 @dataclass(frozen=True)
@@ -297,7 +298,8 @@ def frechet_mean(
         Public labels of all groups that shall be released, under a guarantee with
         ``neighbours="add-remove"``: which labels occur would tell who is there. Records with other
         labels are left out. Under ApproxDP keys may be left out, too: groups with enough records
-        are shown then, if their labels are texts, integers or days.
+        are shown then, if their labels are texts, integers or days. That hides whether anybody is
+        in a group, not the name of a large one: names that are secret themselves are none to give.
     skip_small : bool
         Skip groups that are too small for the mechanism to exist, instead of raising.
     ledger : Ledger, optional
@@ -407,7 +409,8 @@ def expected_error(
     Returns
     -------
     float
-        In the units of the metric.
+        In the unit in which the ball was stated (km, degrees, hours), else in the units of the
+        metric; `Release.expected_error` always is in the latter.
 
     Raises
     ------
@@ -432,7 +435,7 @@ def expected_error(
     )
     sizes = np.array([count], dtype=np.int64)
     call, designs, _ = counted(call, sizes, coverage, count, alone=True)
-    return call.statistic.outlook(call, designs[0][0], count)[1]
+    return call.statistic.outlook(call, designs[0][0], count)[1] / length_of(ball.unit)
 
 
 @hinting
@@ -451,7 +454,8 @@ def required_n(
     ----------
     ball : Ball
     error : float
-        Wished expected distance between the private and the true mean.
+        Wished expected distance between the private and the true mean, in the unit in which the
+        ball was stated (km, degrees, hours), else in the units of the metric.
     guarantee, records_per_unit, mechanism, coverage
         As in `frechet_mean`.
 
@@ -471,7 +475,7 @@ def required_n(
     >>> required_n(ball, 0.01, cdp.PureDP(epsilon=1.0))
     243
     """
-    wished = as_positive(error, "error")
+    wished, told = as_positive(error, "error"), told_in(check_any_ball(ball).unit)
 
     def enough(n: int) -> bool:
         try:
@@ -486,4 +490,5 @@ def required_n(
         except ExistenceError:
             return False
 
-    return smallest_n(enough, f"no number of records brings the expected error down to {wished:g}")
+    least = told(wished * length_of(ball.unit))
+    return smallest_n(enough, f"no number of records brings the expected error down to {least}")

@@ -151,6 +151,8 @@ class LocatedMeanRelease(Release):
     def ball(self) -> Ball | None:
         """A ball about the mean with .95 of the records, to give to other statistics as public.
 
+        Variances need about twice its radius: docs/confidence-regions.md, "On a ball that was
+        found".
         Its radius is `level`, at most .9 of the largest that a ball may have; None where the level
         is beyond that, where no mean was found, and on products.
         """
@@ -203,7 +205,8 @@ class LocatedMeanRelease(Release):
         if math.isnan(self.n_points):
             return "count", "none: the search ended before its first one"
         error = f"(standard deviation {self.n_points_error:.2g})"
-        return "count", f"{self.n_points:.0f} records that are points {error}"
+        what = "units, by their records" if self.units_by_name else "records"
+        return "count", f"{max(self.n_points, 0.0):.0f} {what} that are points {error}"
 
     @property
     def doubt(self) -> str | None:
@@ -211,14 +214,35 @@ class LocatedMeanRelease(Release):
         missing = self.n - self.n_points if self._is_n_public else 0.0
         if not missing > NOT_POINTS * self.n_points_error:
             return None
+        of_units, what = ("the records of ", "units") if self.units_by_name else ("", "records")
         return (
-            f"about {min(missing, self.n):.0f} of {self.n} records are no points of "
+            f"{of_units}about {min(missing, self.n):.0f} of {self.n} {what} are no points of "
             f"{self.manifold} (standard "
-            f"deviation {self.n_points_error:.2g}): check their format. They were left out."
+            f"deviation {self.n_points_error:.2g}) and were left out: look for missing values, the "
+            "order of the numbers of a record, and deficient rank"
+        )
+
+    @property
+    def hidden(self) -> str | None:
+        """A sentence where noise left no mean, or nothing of the records' spread."""
+        if not self.found:
+            flat = self.value.size
+            ball = f'Ball("euclidean:{flat}", numpy.zeros({flat}), 1.0), on which unit vectors '
+            own = ball + "have a mean however far apart they lie"
+            given = own if self.manifold.startswith("sphere:") else "a public ball"
+            return (
+                f"no mean was found, and the value is NaN: {self.reason}. Give {given}, more "
+                "records or a larger budget"
+            )
+        if self.spread > 0.0:
+            return None
+        return (
+            "noise hides how far the records spread, which is told as 0: take the clip level, "
+            f"{self.clip_level:.3g}, where a spread is asked for"
         )
 
     def _warnings(self) -> tuple[str, ...]:
-        return (self.doubt,) if self.doubt else ()
+        return tuple(filter(None, (self.doubt, self.hidden)))
 
     def _counted(self) -> str:
         return f" Counted: {self._count()[1]}."

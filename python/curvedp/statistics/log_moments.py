@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -180,7 +181,7 @@ class DrawnMoments:
                 point=self.points[g],
                 inner=ball.enter(origins[g : g + 1]),
                 max_dist=float(self.max_dist[g]),
-                mean=None if self.means is None else self.means.release_at(g),
+                mean=None if self.means is None else self.means.value[g],
                 noise=None if design is None else MeanNoise.of(design.mechanism, ball),
             )
         return bases
@@ -218,6 +219,7 @@ def draw_moments(
     return DrawnMoments(paid, means, as_points(paid, columns["base_point"]), columns)
 
 
+@lru_cache(maxsize=1024)
 def refuse_fine_noise(
     ball: Ball,
     n: int,

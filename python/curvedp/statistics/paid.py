@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -130,13 +130,13 @@ class Paid:
         if self.unheld is not None:
             return np.array([self.unheld.n], dtype=np.int64)
         if self.unit_ends is None:
-            return np.diff(self.offsets)
+            return self.offsets[1:] - self.offsets[:-1]
         return units_of_groups(self.unit_ends, self.offsets)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    @property
+    @cached_property
     def released(self) -> NDArray[np.bool_]:
         """False for groups that are skipped."""
         found, choice = self.designs
@@ -273,18 +273,29 @@ class Paid:
 
     def releases(self, **fields: Any) -> Releases[Any]:
         """Releases of these groups; `fields` may replace what they have in common."""
-        common: dict[str, Any] = {
+        own: dict[str, Any] = {
             "call": self.call,
+            "guarantee": self._promised,
+            "laws": [self.law(design) for design in self.designs[0]],
+            "assumptions": self.assumptions,
+        }
+        return Releases(**(self._common | own | fields))
+
+    @cached_property
+    def _common(self) -> dict[str, Any]:
+        """Columns that releases of these groups have in common with those that they rest on."""
+        return {
             "labels": self.labels,
             "n": self.n,
             "released": self.released,
-            "guarantee": self.promise(self.call.statistic.promise(self.call)),
-            "laws": [self.law(design) for design in self.designs[0]],
             "law_of": self.designs[1],
-            "assumptions": self.assumptions,
             "provenance": self.provenance,
         }
-        return Releases(**(common | fields))
+
+    @property
+    def _promised(self) -> Guarantee:
+        """The guarantee that the releases of these groups may claim."""
+        return self.promise(self.call.statistic.promise(self.call))
 
     def law(self, design: Any) -> NoiseLaw | None:
         """The noise of the releases of a design."""
@@ -292,7 +303,7 @@ class Paid:
             return None
         statistic = self.call.statistic
         mechanism, way = statistic.mechanism_of(design), statistic.way_of(design)
-        promised = self.promise(statistic.promise(self.call))
+        promised = self._promised
         if self.call.counting is not None and way is not None:
             way = self.call.counting.way
         return NoiseLaw(mechanism, None if isinstance(promised, Unproved) else way, promised)
@@ -395,14 +406,14 @@ class Paid:
         call = replace(self.call, statistic=statistic)
         laws = [None if own is None else self.law_of_share(*own) for own in shares]
         guarantees = {law.guarantee for law in laws if law is not None}
-        common = {
+        own: dict[str, Any] = {
             "call": call,
-            "assumptions": replace(self, call=call).assumptions,
+            # that of all parts together holds for each
+            "guarantee": guarantees.pop() if len(guarantees) == 1 else self._promised,
             "laws": laws,
+            "assumptions": self.assumptions_if(statistic.is_exact(call)),
         }
-        if len(guarantees) == 1:  # otherwise that of all parts together holds for each
-            common["guarantee"] = guarantees.pop()
-        return self.releases(**(common | fields))
+        return Releases(**(self._common | own | fields))
 
     def law_of_share(self, mechanism: str, share: Way) -> NoiseLaw:
         """The noise of a release that is calibrated to a share of the guarantee."""
@@ -440,6 +451,7 @@ def _told(parts: Sequence[bytes]) -> bytes:
     return b"".join(len(own).to_bytes(8, "little") + own for own in parts)
 
 
+@cache
 def _flat(size: int) -> _core.Manifold:
     """Rows of so many numbers as points."""
     return as_manifold(f"euclidean:{size}").kernels

@@ -9,46 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
-from curvedp.privacy import Guarantee, Release
 from curvedp.statistics.base_point import BasePoint, chart_differential
 from curvedp.statistics.bootstrap import NoisyCovariance
 from curvedp.statistics.log_moments import hessian_limits
-from curvedp.statistics.quantiles import dof_at_quantile, effective_dof, hotelling_quantile
-from curvedp.statistics.region import ConfidenceRegion
+from curvedp.statistics.quantiles import dof_at_quantile, effective_dof
 from curvedp.statistics.symmetric import clip_eigenvalues
 
 #: Degrees of freedom per dimension from which the expansion of quantiles.py is used.
 SMALL_NOISE_DOF = 10
 
 
-def assemble(
-    base: BasePoint,
-    moments: Sequence[Release],
-    n: int,
-    level: float,
-    guarantee: Guarantee,
-) -> ConfidenceRegion:
-    """The region from its releases: post-processing."""
-    assert base.mean is not None
-    spread = Spread.of(base, moments, n)
-    dim, dof = len(spread.gamma), spread.dof()
-    return ConfidenceRegion(
-        manifold=base.ball.manifold.spec,
-        estimate=base.mean.value,
-        chart_point=spread.chart_point,
-        covariance=spread.gamma,
-        quantile=hotelling_quantile(level, dim, dof),
-        dof=dof,
-        level=level,
-        n=n,
-        guarantee=guarantee,
-        parts=(base.mean, *moments),
-    )
+class NoisyMatrix(NamedTuple):
+    """A released matrix, shape (dim, dim), and the noise per coordinate of its `vecd`."""
+
+    value: FloatArray
+    scale: float
 
 
 @dataclass(frozen=True)
@@ -78,10 +59,10 @@ class Spread:
     estimate: NoisyCovariance
 
     @classmethod
-    def of(cls, base: BasePoint, moments: Sequence[Release], n: int) -> Spread:
+    def of(cls, base: BasePoint, moments: Sequence[NoisyMatrix], n: int) -> Spread:
         """From the private mean, the covariance S and, unless H = I, the Hessian 2 H."""
-        ball, mean = base.ball, base.mean
-        assert mean is not None
+        ball = base.ball
+        assert base.mean is not None
         assert base.noise is not None
         dim = ball.manifold.dim
         hessian = moments[1].value / 2 if len(moments) > 1 else np.eye(dim)
@@ -101,7 +82,7 @@ class Spread:
             chart_point = ball.center
             to_chart = np.linalg.inv(chart_differential(ball, base.point))
         else:
-            chart_point = mean.value
+            chart_point = base.mean
             to_chart = _transport(ball, base.point, chart_point)
         gamma = to_chart @ (sampling + noise) @ to_chart.T
         return cls(
@@ -150,22 +131,22 @@ class Spread:
         symmetric = (cross + cross.T) / 2
         squares = (
             # the noise on the trace is smaller by 1/sqrt(dim + 1)
-            s2 * (_square(p) / 2 - np.sum(p * p) / (len(p) + 1)),
+            s2 * (_square(p) / 2 - (p * p).sum() / (len(p) + 1)),
             # M = -(u E t' + t E u')
-            h2 * (np.sum((u.T @ u) * (t.T @ t)) + np.trace(cross) ** 2)
-            + h2 * (np.sum((u @ t.T) * (u @ t.T)) + np.trace(t @ t.T) * np.trace(u @ u.T)),
+            h2 * (((u.T @ u) * (t.T @ t)).sum() + cross.trace() ** 2)
+            + h2 * (((u @ t.T) * (u @ t.T)).sum() + (t @ t.T).trace() * (u @ u.T).trace()),
             _square(sampled) / (n - 1),
         )
         traces = (
-            s2 * (np.sum(p * p) - np.trace(p) ** 2 / (len(p) + 1)),
-            4 * h2 * np.sum(symmetric**2),
-            2 * np.sum(sampled**2) / (n - 1),
+            s2 * ((p * p).sum() - p.trace() ** 2 / (len(p) + 1)),
+            4 * h2 * (symmetric**2).sum(),
+            2 * (sampled**2).sum() / (n - 1),
         )
         return float(sum(squares)), float(sum(traces))
 
 
 def _square(p: FloatArray) -> float:
-    return float(np.sum(p * p) + np.trace(p) ** 2)
+    return float((p * p).sum() + p.trace() ** 2)
 
 
 def _transport(ball: Ball, start: FloatArray, end: FloatArray) -> FloatArray:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -26,16 +28,22 @@ def unvecd(vector: FloatArray) -> FloatArray:
     """The inverse of `vecd`."""
     d = (math.isqrt(8 * len(vector) + 1) - 1) // 2
     matrix = np.diag(vector[:d])
-    rows, columns = np.triu_indices(d, 1)
+    rows, columns = _above_diagonal(d)
     matrix[rows, columns] = matrix[columns, rows] = vector[d:] / math.sqrt(2)
     return matrix
+
+
+@lru_cache(maxsize=64)
+def _above_diagonal(d: int) -> tuple[Any, Any]:
+    """Places of the entries above the diagonal of a (d, d) matrix."""
+    return np.triu_indices(d, 1)
 
 
 def clip_eigenvalues(matrix: FloatArray, low: float, high: float) -> FloatArray:
     """The closest symmetric matrix with eigenvalues in [low, high]; or a stack of them."""
     values, vectors = np.linalg.eigh((matrix + np.swapaxes(matrix, -1, -2)) / 2)
-    clipped = np.clip(values, low, high)
-    if np.array_equal(clipped, values):
+    clipped = np.minimum(np.maximum(values, low), high)
+    if (clipped == values).all():
         return matrix
     result = (vectors * clipped[..., None, :]) @ np.swapaxes(vectors, -1, -2)
     return np.asarray((result + np.swapaxes(result, -1, -2)) / 2)

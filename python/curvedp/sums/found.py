@@ -9,8 +9,11 @@ from curvedp._validation import FloatArray
 
 #: Why nothing was found: reasons are functions of released numbers.
 NO_DIRECTION = "the records have no common direction, or are too few to show one"
-TOO_FEW = "there are too few records for this guarantee"
-SPREAD_OUT = "the records lie as far apart as if they were uniform"
+TOO_FEW = (
+    "there are too few points among the records for this guarantee: see that they are read as they "
+    "are written (order=, mask=, units of the numbers)"
+)
+SPREAD_OUT = "the records lie nearly as far apart as uniform ones"
 OUT_OF_RANGE = "the mean lies beyond what doubles hold"
 NOT_SHOWN = "the key of the group is not shown"
 TOO_CURVED = "the records surround the point from all sides: no mean stands out"
@@ -105,8 +108,12 @@ class Round:
         Of the clipped logarithms, cut to the clip level.
     length : float
         Of `mean`.
+    signal : float
+        The same without its noise: the root of what its square has above the noise's.
     expected_noise, deviation : float
         Expected length of its noise, and the standard deviation of each coordinate.
+    carried : float
+        That of the noise in each coordinate of the step that is made of it.
     hessian : float
         By which the step is divided.
     turning : float
@@ -119,8 +126,10 @@ class Round:
 
     mean: FloatArray
     length: float
+    signal: float
     expected_noise: float
     deviation: float
+    carried: float
     hessian: float
     turning: float
     least: float

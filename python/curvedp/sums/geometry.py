@@ -10,7 +10,7 @@ import numpy as np
 
 from curvedp._validation import FloatArray
 from curvedp.curvature import has_curved_hessian, mean_hessian_trace, radial_hessian
-from curvedp.manifolds import Euclidean, Manifold, Rotations
+from curvedp.manifolds import Euclidean, Manifold, Rotations, Sphere
 
 #: Octaves of distances below the largest one on compact spaces, on matrices and hyperbolic space,
 #: and on flat space; a grid has four levels in each.
@@ -27,6 +27,9 @@ _UNIFORM = 2001
 #: Those whose logarithms turn along a public step: numbers in all, most and least points; and its
 #: length over the injectivity radius.
 _TURNED, TURN_STEP = (2**20, 2**14, 2**9), 0.08
+#: Records have no mean worth the name from this share of the uniform law's median distance on; on
+#: spheres, where all its distances come near a quarter circle, from a twentieth of them on or more.
+_SPREAD_OUT, _NEAREST = 0.75, 0.05
 
 
 @dataclass(frozen=True)
@@ -111,9 +114,9 @@ class Geometry:
         return np.asarray(space.project(point.reshape(space.point_shape))).reshape(-1)
 
     @property
-    def uniform_median(self) -> float:
-        """Median distance of a uniform point from a point; infinite where there is none."""
-        return _uniform_median(self.manifold) if self.is_compact else math.inf
+    def most_spread(self) -> float:
+        """Median distance beyond which records lie nearly as far apart as uniform ones."""
+        return _most_spread(self.manifold) if self.is_compact else math.inf
 
 
 def geometry_of(manifold: Manifold) -> Geometry:
@@ -175,9 +178,11 @@ def _uniform(manifold: Manifold, count: int) -> FloatArray:
 
 
 @functools.cache
-def _uniform_median(manifold: Manifold) -> float:
+def _most_spread(manifold: Manifold) -> float:
     points = _uniform(manifold, _UNIFORM)
-    return float(np.median(manifold.dist(manifold.origin, points)))
+    dist = manifold.dist(manifold.origin, points)
+    nearest = np.quantile(dist, _NEAREST) if isinstance(manifold, Sphere) else 0.0
+    return float(max(_SPREAD_OUT * np.median(dist), nearest))
 
 
 @functools.cache

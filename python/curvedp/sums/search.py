@@ -55,8 +55,6 @@ _FLAT_SETTLED = 0.5
 _LEAST_SCALE = 6.0
 #: A count so many standard deviations below the public number tells of records that are no points.
 NOT_POINTS = 3.0
-#: Share of the uniform law's median distance from which on records have no mean worth the name.
-_SPREAD_OUT = 0.75
 #: The released ball holds this share of the records, and is this much smaller than the largest.
 _BALL_LEVEL, BALL_LIMIT = 0.95, 0.9
 
@@ -190,7 +188,7 @@ class Search:
         share = min(share, noise.part(0.4) * self.budget.rest)
         tails = yield from self._tail(geometry, base, share, near=near)
         tails = noise.joined(coarse, tails)
-        if tails.median(self.number) > _SPREAD_OUT * geometry.uniform_median:
+        if tails.median(self.number) > geometry.most_spread:
             raise Stopped(SPREAD_OUT)  # the rest stays
         radius, index = self._clip_level(geometry, tails, self.budget.rest, noise.least_seen[1])
         if self.clip is not None:
@@ -211,10 +209,10 @@ class Search:
             base = self._moved(base, step)
             moved += step.length / step.hessian
         self.rounds += 1
-        share = self.budget.rest * noise.part(1.0 - noise.cost(self.spare))
+        share, before = self.budget.rest * noise.part(1.0 - noise.cost(self.spare)), step
         step = yield from self._round(geometry, base, radius, share, tails)
         value = self._moved(base, step)
-        return self._found(value, tails, index, radius, step, moved)
+        return self._found(value, tails, index, radius, step, before, moved)
 
     def _found(
         self,
@@ -223,6 +221,7 @@ class Search:
         index: int,
         radius: float,
         step: Round,
+        before: Round,
         moved: float,
     ) -> Found:
         """The end, `moved` from where the counts were taken to where the last step began."""
@@ -235,7 +234,9 @@ class Search:
         beyond = tails.beyond(index)
         noise = step.expected_noise / step.hessian
         cut = tails.excess(index, self.noise.near, self.noise.significant) / n
-        left = math.hypot(self._left(step, max(beyond, 0.0) / n), self._turned(step, radius))
+        left = math.hypot(
+            self._left(step, before, max(beyond, 0.0) / n), self._turned(step, radius)
+        )
         last_step = step.length / step.hessian
         level = tails.quantile(_BALL_LEVEL, n) + last_step
         within = min(max(1.0 - beyond / n, 0.0), 1.0)
@@ -298,18 +299,22 @@ class Search:
         n = self.number
         return most_beyond(1.0 - tails.beyond(index) / n, tails.beyond_error(index) / n)
 
-    def _left(self, step: Round, beyond: float) -> float:
+    def _left(self, step: Round, before: Round, beyond: float) -> float:
         """Length by which the last step may miss.
 
         Records all in its direction have the Hessian 1, up to those that were cut, or are at sites
         that did not answer: where H is larger the step is then too short by (H - 1)/H, of which
-        part is expected. That the number of records is a noisy count moves the step, too.
+        part is expected. The way back from the noise of the step before leads in all directions
+        alike, of which records see one: it counts with 1/sqrt(d). That the number of records is a
+        noisy count moves the step, too.
         """
         smooth = step.hessian + step.turning
-        part = (1.0 if smooth < 1.0 else MISJUDGED) / step.hessian
-        along = part * abs(smooth - 1.0) + beyond + self.missing
+        dim, part = self.geometry.dim, (1.0 if smooth < 1.0 else MISJUDGED) / step.hessian
+        back = min(math.sqrt(dim) * before.carried * step.hessian, step.signal)
+        ahead = math.hypot(math.sqrt(step.signal**2 - back**2), back / math.sqrt(dim))
+        short = part * abs(smooth - 1.0) * ahead + (beyond + self.missing) * step.signal
         counted = 0.0 if self.number == self.n else self.count[1] / self.number
-        return step.length * math.hypot(min(1.0, along), counted)
+        return math.hypot(min(short, step.signal), counted * step.signal)
 
     def _turned(self, step: Round, radius: float) -> float:
         """Length by which the last step may miss as records on its way change sides.
@@ -455,16 +460,20 @@ class Search:
         mean = noisy[:-1] * unit / n
         deviation = self._deviation(geometry, radius, own)
         length = math.sqrt(math.fsum(mean * mean))
+        carried = deviation
         if length > radius:
-            mean, length = mean * (radius / length), radius
+            mean, length, carried = mean * (radius / length), radius, deviation * radius / length
         signal = math.sqrt(max(0.0, length**2 - geometry.dim * deviation**2))
         smooth, turning, least = hessian(geometry, tails, n, radius, signal)
+        divisor = min(max(smooth - turning, LEAST_HESSIAN), MOST_HESSIAN)
         return Round(
             mean,
             length,
+            signal,
             self._noise(geometry, radius, own),
             deviation,
-            min(max(smooth - turning, LEAST_HESSIAN), MOST_HESSIAN),
+            carried / divisor,
+            divisor,
             turning,
             least,
             float(noisy[-1]) * unit / n,
