@@ -30,6 +30,7 @@ _HINTS = {
         name: "records of one person are named by units=, a label for each record"
         for name in ("subject", "subjects", "participants", "persons", "unit")
     },
+    "names": "columns of a table have names: give covariates as pandas.DataFrame({'age': age})",
     "template": "landmarks that are missing are filled by descriptors.fill_landmarks before",
     **{name: _READING.format(name) for name in ("order", "scalar_first", "angle_units", "mask")},
 }

@@ -93,6 +93,14 @@ def test_names_that_stand_elsewhere_are_led_there():
     assert not hasattr(cdp.learning, "__wrapped__")
 
 
+def test_keywords_of_other_words_lead_on():
+    flat, records = cdp.Ball("euclidean:2", [0.0, 0.0], 1.0), np.zeros((9, 2))
+    with pytest.raises(TypeError, match="named by units="):
+        cdp.frechet_mean(records, flat, cdp.GDP(1.0), subjects=np.arange(9))
+    with pytest.raises(TypeError, match=r"pandas\.DataFrame"):
+        cdp.geodesic_regression(np.ones(9), records, flat, cdp.GDP(1.0), names=["age"])
+
+
 def test_keywords_that_a_statistic_lacks_are_told_by_its_own_name():
     flat = cdp.Ball("euclidean:2", [0.0, 0.0], 1.0)
     with pytest.raises(TypeError, match=r"^principal_components\(\) has no keyword 'mechanism'"):

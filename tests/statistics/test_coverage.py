@@ -626,3 +626,18 @@ def test_a_plan_of_a_region_names_the_share_of_its_count():
         assert (
             own.high > cdp.plan("confidence_region", SPHERE, guarantee, n=600, coverage=False).high
         )
+
+
+def test_shown_numbers_are_the_closest_that_may_be():
+    """Euclidean projection: what is positive was moved by the same, what is 0 lay below that."""
+    generator, noise = np.random.default_rng(3), cdp.GDP(1.0)
+    for n in (1, 40, 10**6):
+        for outside, no_point in generator.normal(0.3 * n, n, (200, 2)).tolist():
+            found = Coverage.of_numbers(outside, no_point, 1.0, n, "Gaussian", noise)
+            shown = np.array([found.inside, found.outside, found.no_point])
+            moved = found.noisy - shown
+            share = moved[np.argmax(shown)]
+            assert (shown >= 0.0).all()
+            assert shown.sum() == pytest.approx(n, rel=1e-12)
+            np.testing.assert_allclose(moved[shown > 0.0], share, atol=1e-9 * n)
+            assert (moved[shown == 0.0] <= share + 1e-9 * n).all()

@@ -107,6 +107,16 @@ def test_a_search_among_records_in_another_order_asks_for_it() -> None:
     assert cdp.frechet_mean(cdp.SPD(3).as_points(rows, order="mrtrix"), "spd:3", cdp.GDP(1.0)).found
 
 
+def test_who_has_too_few_records_for_several_of_a_person_is_told_of_units() -> None:
+    records, _ = _records("sphere:2", 500)
+    few = {"guarantee": cdp.GDP(0.2), "records_per_unit": 40}
+    with pytest.raises(cdp.errors.ExistenceError, match="units=, each record's person, needs"):
+        cdp.frechet_mean(records, "sphere:2", **few)
+    with pytest.raises(cdp.errors.ExistenceError) as refused:
+        cdp.frechet_mean(records[:3], "sphere:2", cdp.GDP(0.2))
+    assert "needs fewer" not in str(refused.value)
+
+
 def test_no_report_tells_of_fewer_than_no_points() -> None:
     records, _ = _records("sphere:2", 200)
     release = cdp.frechet_mean(records, "sphere:2", cdp.GDP(1.0))
@@ -151,6 +161,21 @@ def test_records_that_are_no_points_are_counted_out_and_said() -> None:
     assert release.n_points == pytest.approx(700, abs=8.0 * release.n_points_error)
     assert float(cdp.Sphere(2).dist(release.value, center)) < 0.1
     assert "no points of sphere:2" in release.report().replace("\n", " ")
+
+
+@pytest.mark.parametrize("spec", ["spd:3", "hpd:2"])
+def test_indefinite_matrices_with_a_positive_diagonal_are_counted_out(spec: str) -> None:
+    space = as_manifold(spec)
+    records, center = _records(spec, 1000)
+    bad = records[:300].reshape(300, *space.point_shape)
+    bad[:, 0, 1] = bad[:, 1, 0] = 10.0 * bad[:, 0, 0]
+    assert np.isnan(space.as_points(bad)).any(axis=tuple(range(1, bad.ndim))).all()
+    with pytest.warns(CoverageWarning, match="deficient rank"):
+        release = cdp.frechet_mean(records, space, cdp.GDP(3.0))
+    assert release.n_points == pytest.approx(700, abs=8.0 * release.n_points_error)
+    assert float(space.dist(release.value, center)) < 0.1
+    with pytest.raises(ValueError, match=r"300 of 1000 points .* the first is number 0"):
+        cdp.nonprivate.frechet_mean(records, space)
 
 
 def test_units_are_not_called_records() -> None:

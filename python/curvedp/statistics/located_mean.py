@@ -142,9 +142,10 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
             least_product(factor, share) / whole_of(share) for factor, share in pairs
         )
         if n < least:
+            by_name = "; units=, each record's person, needs fewer" * (call.records_per_unit > 1)
             raise ExistenceError(
                 f"{n} records (with units=, units) are too few to find a mean without a ball at "
-                f"{design.way}: give a public ball, or a larger budget.",
+                f"{design.way}: give a public ball, or a larger budget{by_name}.",
                 smallest_n=math.ceil(least),
             )
 
