@@ -242,7 +242,8 @@ def test_a_covariate_that_cannot_be_read_is_named(tmp_path, ages):
         (tmp_path / "a.npy", [], 5, ["csv, parquet or npz"]),
         (tmp_path / "short.npz", ["--key", "points"], 5, ["4 covariates for 5 records"]),
     ):
-        given = [*SPHERE_OPTIONS, *COVARIATE, *arguments, "--mu", 1, "--out", out]
+        covariate = COVARIATE[2:] if "--covariate" in arguments else COVARIATE
+        given = [*SPHERE_OPTIONS, *covariate, *arguments, "--mu", 1, "--out", out]
         assert_fails(run("regression", data, *given), code, *words)
         assert not out.exists()
 
@@ -252,3 +253,14 @@ def test_options_and_names_that_are_not_there_lead_on(tmp_path, tensors):
     assert_fails(run("mean", tensors, *SPD_OPTIONS, *out, "--by", "region"), 2, "curvedp batch")
     named = ["--manifold", "spd:3", "--center", "dti", "--radius", 2]
     assert_fails(run("mean", tensors, *named, *out), 5, "0.7*identity")
+
+
+def test_several_covariates_are_refused_and_not_the_last_one_taken(tmp_path, ages):
+    data, where = next(iter(ages.items()))
+    twice = [*COVARIATE, "--covariate", "age"]
+    result = run("regression", data, *SPHERE_OPTIONS, *where, *twice, "--mu", 1, "--out", "-")
+    assert_fails(result, 2, "--covariate is given twice")
+    assert "x of shape (n, q)" in result.stderr
+    ranges = [*COVARIATE, "--x-range=0", "1", "--mu", 1, "--out", "-"]
+    result = run("regression", data, *SPHERE_OPTIONS, *where, *ranges)
+    assert_fails(result, 2, "--x-range is given twice")

@@ -351,7 +351,7 @@ def test_guarantees_and_releases_of_another_kind_are_led_on():
         (cdp.GDP(0.2), r"GDP\(\.\.\.\)\.to_ap.*sufficient_gdp"),
         (cdp.ZCDP(0.1), "ZCDP"),
     ):
-        with pytest.raises(cdp.errors.ConversionError, match=rf"At a delta of its own.*{way}"):
+        with pytest.raises(cdp.errors.ConversionError, match=rf"at each delta.*{way}"):
             ledger.spend(guarantee)
         ledger.spend(guarantee.to_approx_dp(1e-7))
     with pytest.raises(TypeError, match=r"in a list, as compose_mixed\(\[a, b\], delta\)"):

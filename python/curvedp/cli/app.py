@@ -115,10 +115,28 @@ def _without_keys(argument: str) -> str:
     return f"{option}={public_name(place)}" if is_option else public_name(argument)
 
 
+def _refuse_several(arguments: Sequence[str]) -> None:
+    """Refuses several covariates, of which the last would be released as if it were all."""
+    given = [own.partition("=")[0] for own in arguments]
+    for option in ("--covariate", "--x-range"):
+        if given.count(option) > 1:
+            raise click.UsageError(
+                f"{option} is given twice, and takes one covariate: several are served in Python, "
+                "by geodesic_regression(x, ...) with x of shape (n, q)"
+            )
+
+
 class _App(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[_ARGUMENTS] = tuple(args)
         return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        _refuse_several(rest)
+        return name, command, rest
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
