@@ -55,6 +55,8 @@ _FLAT_SETTLED = 0.5
 _LEAST_SCALE = 6.0
 #: A count so many standard deviations below the public number tells of records that are no points.
 NOT_POINTS = 3.0
+#: Where half of the records must lie nearer, their counts may be wrong by so many deviations.
+DOUBTED = 1.0
 #: The released ball holds this share of the records, and is this much smaller than the largest.
 _BALL_LEVEL, BALL_LIMIT = 0.95, 0.9
 
@@ -188,7 +190,7 @@ class Search:
         share = min(share, noise.part(0.4) * self.budget.rest)
         tails = yield from self._tail(geometry, base, share, near=near)
         tails = noise.joined(coarse, tails)
-        if tails.median(self.number) > geometry.most_spread:
+        if tails.median(self.number, DOUBTED) > geometry.most_spread:
             raise Stopped(SPREAD_OUT)  # the rest stays
         radius, index = self._clip_level(geometry, tails, self.budget.rest, noise.least_seen[1])
         if self.clip is not None:
