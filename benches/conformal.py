@@ -1,12 +1,14 @@
 """Accuracy and cost of the conformal mean's tools on S^2.
 
-    python benches/conformal.py [eigenvalues] [harmonics] [large] [release] [errors] [--threads 2]
+    python benches/conformal.py [eigenvalues] [harmonics] [large] [release] [errors]
+        [dimensions] [--threads 2]
 
 ``eigenvalues``: of the Laplacian at 1e5 nodes against l(l + 1). ``harmonics``: error of solutions
 against spherical harmonics. ``large``: seconds and memory at 1e6 nodes. ``release``: one release
 beside the paper's pipeline in NumPy and SciPy. ``errors``: of the conformal mean, beside what it
-prints and beside Laplace noise. docs/measured/conformal-means.md is its output; errors in the
-paper's experiments: `papers/conformal.py`.
+prints and beside Laplace noise. ``dimensions``: over the error of `frechet_mean`, with the noise
+that it takes, under pure epsilon and GDP. docs/measured/conformal-means.md is its output; errors
+in the paper's experiments: `papers/conformal.py`.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import resource
 import time
 from collections.abc import Callable
 
-PARTS = ("eigenvalues", "harmonics", "large", "release", "errors")
+PARTS = ("eigenvalues", "harmonics", "large", "release", "errors", "dimensions")
 
 
 def _arguments() -> argparse.Namespace:
@@ -202,12 +204,38 @@ def errors() -> None:
             )
 
 
+def dimensions() -> None:
+    """Mean distances from the exact mean over those of `frechet_mean`, records as in `errors`."""
+    for spec, radius, draws in (
+        ("sphere:2", 0.5, 60),
+        ("sphere:10", 0.5, 30),
+        ("euclidean:64", 1.0, 20),
+        ("euclidean:384", 1.0, 5),
+    ):
+        space, rng, n = cdp.as_manifold(spec), np.random.default_rng(0), 7_000
+        ball = cdp.Ball(space, space.origin, radius)
+        coords = rng.normal(size=(n, space.dim)) * radius / 2 / space.dim**0.5
+        coords[:, 0] += radius / 3
+        records = ball.project(space.exp(space.coords_to_tangent(coords, ball.center), ball.center))
+        exact = cdp.nonprivate.frechet_mean(records, space).value
+        cells = []
+        for claim in (cdp.PureDP(1.0), cdp.GDP(1.0)):
+            errors = []
+            for release in (cdp.conformal_mean, cdp.frechet_mean):
+                found = [release(records, ball, claim, coverage=False) for _ in range(draws)]
+                errors.append(np.mean([space.dist(own.value, exact) for own in found]))
+            cells.append(f"{errors[0]:.3g} / {errors[1]:.3g} = {errors[0] / errors[1]:.2f}")
+        print(f"| {space} | {' | '.join(cells)} |", flush=True)
+
+
 def main() -> None:
     """Measure and print."""
     cdp.set_num_threads(ARGUMENTS.threads)
     for part in ARGUMENTS.parts or PARTS:
         print(f"{part}, {ARGUMENTS.threads} thread(s)")
-        {f.__name__: f for f in (eigenvalues, harmonics, large, release, errors)}[part]()
+        {f.__name__: f for f in (eigenvalues, harmonics, large, release, errors, dimensions)}[
+            part
+        ]()
 
 
 if __name__ == "__main__":

@@ -112,6 +112,11 @@ class _NoLabelError(Exception):
     """Error of an entry that is no public label; the text says what one must do."""
 
 
+def _told(name: str) -> str:
+    """Labels as messages call them."""
+    return name if name == "labels" else f"labels of {name}"
+
+
 def exact_codes(labels: NDArray[Any], name: str) -> tuple[list[Hashable], Codes]:
     """The labels that occur, and the number of each record's.
 
@@ -133,14 +138,14 @@ def exact_codes(labels: NDArray[Any], name: str) -> tuple[list[Hashable], Codes]
         return [*map(_label, values)] if times else values.tolist(), codes.astype(np.int64)
     if labels.dtype.kind != "O":
         raise TypeError(
-            f"labels of {name} must have exact equality, such as texts and integers, got "
-            f"{labels.dtype}"
+            f"{_told(name)} must have exact equality, such as texts and integers, got "
+            f"{labels.dtype}: make them so by .astype(int) or .astype(str)"
         )
     numbers: dict[Hashable, int] = {}
     try:
         codes = np.fromiter((_number(entry, numbers) for entry in labels), np.int64, len(labels))
     except _NoLabelError as error:
-        raise TypeError(f"labels of {name} must {error}") from None
+        raise TypeError(f"{_told(name)} must {error}") from None
     return list(numbers), codes
 
 

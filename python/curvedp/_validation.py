@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,6 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.float64]
 _DOUBLE = np.dtype(np.float64)
+#: Names of types of columns that hold text, and times: pandas, polars and Arrow.
+_TEXT_TYPE = re.compile(r"str$|string|large_string|categor|enum|dictionary<values=(large_)?string")
+_TIME_TYPE = re.compile(r"date|time|duration|period")
+_OF_THE_DAY = (
+    ": hours of the day of times t are (t - t.astype('datetime64[D]')) / np.timedelta64(1, 'h')"
+)
 
 
 def as_float_array(value: ArrayLike, name: str) -> FloatArray:
@@ -29,6 +36,7 @@ def as_float_array(value: ArrayLike, name: str) -> FloatArray:
         flags = given.flags
         if given.dtype == _DOUBLE and given.ndim and flags.c_contiguous and flags.aligned:
             return given
+    refuse_texts(value, name)
     array = as_array(value, name)
     if array.dtype.kind == "O" and hasattr(value, "to_numpy"):
         array = np.array([number_of(cell) for cell in array.flat]).reshape(array.shape)
@@ -38,6 +46,14 @@ def as_float_array(value: ArrayLike, name: str) -> FloatArray:
         kind = f"dtype {array.dtype}"
         if array.dtype.kind in "SUT":
             kind = "text: read it into an array of numbers before"
+        if array.dtype.kind in "Mm":
+            kind += _OF_THE_DAY
+        if array.dtype.names is not None:
+            kind += ": pandas.DataFrame(records) is read by the names of its columns"
+        if array.dtype.kind == "c":
+            kind += ": give real and imaginary parts as two numbers"
+        if array.dtype.kind in "bO":
+            kind += f": numpy.asarray({name}, dtype=float) makes numbers of it"
         raise TypeError(f"{name} must hold real numbers, got {kind}")
     with np.errstate(all="ignore"):
         if isinstance(value, np.ma.MaskedArray):
@@ -48,6 +64,44 @@ def as_float_array(value: ArrayLike, name: str) -> FloatArray:
         return np.require(array, np.float64, ("C", "A"))
 
 
+def refuse_texts(value: Any, name: str) -> None:
+    """Raises TypeError for a table with a column whose type is text or time.
+
+    Types are public as names are. A column of objects has none: each cell is read alone.
+    """
+    if not hasattr(value, "to_numpy"):
+        return
+    for column, dtype in types_of(value):
+        which = "" if column is None else f" in column {str(column)!r}"
+        if is_text(dtype):
+            raise TypeError(
+                f"{name} must hold real numbers, got text{which}: take the columns of points "
+                "alone; texts that hold numbers are read by pandas.to_numeric(column, "
+                "errors='coerce') before"
+            )
+        if _TIME_TYPE.match(_type_name(dtype)):
+            raise TypeError(f"{name} must hold real numbers, got dtype {dtype}{which}{_OF_THE_DAY}")
+
+
+def types_of(value: Any) -> list[tuple[Any, Any]]:
+    """Names and types of the columns of a table, or of one column."""
+    columns = getattr(value, "columns", None)
+    if columns is None:
+        return [(getattr(value, "name", None), getattr(value, "dtype", None))]
+    return list(zip(columns, getattr(value, "dtypes", ()), strict=False))
+
+
+def is_text(dtype: Any) -> bool:
+    """True for the type of a column of texts, or of categories that are."""
+    return _TEXT_TYPE.match(_type_name(dtype)) is not None
+
+
+def _type_name(dtype: Any) -> str:
+    """The name of a column's type, of its categories if it has them, in lower case."""
+    own = getattr(getattr(dtype, "categories", None), "dtype", dtype)
+    return str(own).lower()
+
+
 def as_array(value: ArrayLike, name: str) -> NDArray[Any]:
     """A NumPy array of any dtype, refused by shape alone."""
     try:
@@ -55,7 +109,9 @@ def as_array(value: ArrayLike, name: str) -> NDArray[Any]:
         with np.errstate(all="ignore"):
             return np.asarray(_filled(value) if _holds_masks(value) else value)
     except ValueError:
-        raise ValueError(f"{name} must be a rectangular array of real numbers") from None
+        raise ValueError(
+            f"{name} must be a rectangular array of real numbers, NaN where one is missing"
+        ) from None
 
 
 def _holds_masks(value: Any) -> bool:
@@ -150,6 +206,8 @@ def as_values(value: ArrayLike, name: str = "values", *, least: int = 1) -> Floa
 
 def as_number(value: float, name: str) -> float:
     """A float; infinite for integers beyond its range."""
+    if type(value) is float:
+        return value
     if isinstance(value, (str, bytes, bool, np.bool_)):
         raise TypeError(f"{name} must be a number, got {type(value).__name__}")
     try:

@@ -155,5 +155,8 @@ def is_template(manifold: Manifold, center: FloatArray, radius: float, unit: Uni
 
 def _named(known: Mapping[str, _Value], name: str, kind: str) -> _Value:
     if name not in known:
-        raise ValueError(f"no {kind} {name!r}: choose from {list(known)}")
+        raise ValueError(
+            f"no {kind} {name!r}: choose from {list(known)}, or give a radius in the units of the "
+            "metric to Ball(manifold, center, radius)"
+        )
     return known[name]

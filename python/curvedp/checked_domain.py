@@ -101,6 +101,17 @@ def _told(ball: object) -> str:
     return type(ball).__name__
 
 
+def _short(served: float, refused: float) -> str:
+    """A number that is served in as few digits as tell it from one that is refused."""
+    for digits in range(3, 18):
+        unit = 10.0 ** (math.floor(math.log10(served)) + 1 - digits)
+        towards = math.floor if served < refused else math.ceil
+        told = f"{towards(served / unit) * unit:.{digits}g}"
+        if (float(told) - refused) * (served - refused) > 0:
+            return told
+    return repr(served)
+
+
 def refused_radius(ball: Ball, is_served: Callable[[Ball], bool]) -> ValueError:
     """The refusal of a ball on which no mean can be certified, with a radius that works."""
     text = (
@@ -121,5 +132,5 @@ def refused_radius(ball: Ball, is_served: Callable[[Ball], bool]) -> ValueError:
                 for _ in range(8):
                     middle = math.sqrt(served * refused)
                     served, refused = (middle, refused) if at(middle) else (served, middle)
-                return ValueError(f"{text}, such as {served * ball.radius:.3g}")
+                return ValueError(f"{text}, such as {_short(served * ball.radius, ball.radius)}")
     return ValueError(text)

@@ -18,7 +18,7 @@ from curvedp._text import numbers, shortest
 from curvedp._validation import FloatArray, as_array, as_finite, as_positive
 from curvedp.ball_templates import checked_unit, is_of_field, is_template, public_ball
 from curvedp.manifolds import Manifold, Product, Sphere, Torus, as_manifold
-from curvedp.unit import Unit, told_in
+from curvedp.unit import Unit, told_in, unit_of_lengths
 
 #: Relative slack of the radius: rounding may leave records and means that far outside the ball.
 #: Sensitivities count it.
@@ -115,8 +115,8 @@ class Ball:
             if isinstance(space, Sphere | Torus):
                 further += ", or use curvedp.directions.mean_direction"
             raise ValueError(
-                f"radius must be below {bound:.6g}{_radians(space)} on {space.spec}, {why}, got "
-                f"{length:.6g}" + further * math.isfinite(space.max_ball_radius)
+                f"radius must be below {told_in(unit_of_lengths(space))(bound)} on {space.spec}, "
+                f"{why}, got {length:.6g}" + further * math.isfinite(space.max_ball_radius)
             )
         self._manifold = space
         self._center = space.project(point)
@@ -192,8 +192,12 @@ class Ball:
         - ``"earth"``: a radius in "km", "m", "miles" or "degrees" on ``sphere:2``.
         - ``"rotations"``: a radius in "degrees" or "radians" on ``rotations:3``, by default about
           the identity.
-        - ``"clock"``: centre and radius in "hours" of a day, "degrees" or "radians" on ``torus:1``,
-          whose records are in radians: `curvedp.directions.as_radians` converts them.
+        - ``"clock"``: centre and radius in "hours" of a day, "degrees" or "radians" on ``torus:1``.
+
+        The unit is that of centre and radius, and of texts, plans and `expected_error`. Records are
+        read as on any ball of the space: arrays of angles in radians
+        (`curvedp.directions.as_radians` converts them), columns of a table in the unit that their
+        names say (``time_hours``), longitude and latitude in degrees.
 
         The ball of diffusion tensors is the smallest that holds free water at body temperature, 3.0
         (Holz, Heil and Sacco 2000, PCCP 2, 4740), and the splenium in any direction, 1.685, .287
@@ -451,12 +455,6 @@ class Ball:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _ball, (self.manifold, self.center, self.radius, self.unit)
-
-
-def _radians(space: Manifold) -> str:
-    """The unit of lengths on spaces of directions and turns."""
-    is_unit = not isinstance(space, Sphere) or space.radius == 1.0
-    return " radians" if space.written.kind and is_unit and space.dim < 4 else ""
 
 
 def _ball(manifold: Manifold, center: FloatArray, radius: float, unit: Unit | None) -> Ball:

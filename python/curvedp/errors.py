@@ -45,9 +45,10 @@ class CoverageWarning(UserWarning):
 class NoiseWarning(UserWarning):
     """The noise of a release is larger than what it could tell.
 
-    Than the range that its ball alone leaves: raised before anything is spent, from public numbers
-    alone. Than what a classifier tells its classes apart by: raised after, from released numbers
-    alone, which then also stand in the report.
+    Than the range that its ball alone leaves, such as the radius, beyond which the ball's centre is
+    from no mean: raised before anything is spent, from public numbers alone, of a median for any of
+    its steps. Than what a classifier tells its classes apart by, or than a mean without a ball
+    could find: raised after, from released numbers alone, which then also stand in the report.
     """
 
 

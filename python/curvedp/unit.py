@@ -16,7 +16,7 @@ import numpy as np
 from curvedp._validation import FloatArray, as_positive
 from curvedp.manifolds import Manifold, Projective, Sphere, Torus
 
-__all__ = ["Unit", "told_in"]
+__all__ = ["Unit", "length_of", "told_in", "unit_of_lengths"]
 
 
 def __dir__() -> list[str]:
@@ -119,3 +119,25 @@ def told_in(unit: Unit | None) -> Callable[..., str]:
     unit : Unit or None
     """
     return Unit("", "").told if unit is None else unit.told
+
+
+def length_of(unit: Unit | None) -> float:
+    """Length of a unit in those of the metric; 1 where lengths have none.
+
+    Parameters
+    ----------
+    unit : Unit or None
+    """
+    return 1.0 if unit is None or unit.length is None else unit.length
+
+
+def unit_of_lengths(space: Manifold) -> Unit | None:
+    """Radians on spaces whose distances are angles of directions and turns; None on others.
+
+    Parameters
+    ----------
+    space : Manifold
+    """
+    is_unit = not isinstance(space, Sphere) or space.radius == 1.0
+    is_angle = space.written.kind in ("lonlat", "quaternion", "angles")
+    return Unit("", "radians", 1.0) if is_angle and is_unit and space.dim < 4 else None

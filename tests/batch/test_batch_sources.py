@@ -286,3 +286,14 @@ def test_paths_in_bytes_are_those_in_text(data, expected, secret, tmp_path):
     assert release(InBytes(source), out=InBytes(tmp_path / "0.parquet"), resume=True, **how).path
     with cdp.Ledger.open(tmp_path / "own.ledger") as ledger:
         assert len(ledger.entries) == 1
+
+
+@pytest.mark.parametrize("place", ["records.npy", "*.npy", "records.csv"])
+def test_files_of_other_kinds_are_led_on(place, tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    np.save(folder / "records.npy", np.zeros((9, 3)))
+    (folder / "records.csv").write_text("x,y\n1,2\n")
+    with pytest.raises(BatchError, match=r"A batch reads Parquet: .*to_parquet.*frechet_mean") as e:
+        release(folder / place, out=tmp_path / "out.parquet")
+    assert "1,2" not in str(e.value)

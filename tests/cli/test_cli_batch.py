@@ -149,6 +149,7 @@ def test_persons_are_known_by_name(source, tmp_path):
     told = json.loads((tmp_path / "out.parquet.manifest.json").read_text())
     assert told["units_by"] == "person"
     assert f"{told['units']} in 40 groups" in planned.stdout
+    assert "each counted in every group that it is in" in planned.stdout
     assert told["guarantee_of_all"] == cdp.GDP(2**0.5).to_dict()
     assert "persons" in planned.stdout
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import curvedp as cdp
-from command_line import assert_fails, run
+from command_line import assert_fails, mean, run
 from csv_cases import READ, REFUSED, directions, write
 from curvedp.cli import tables
 from curvedp.cli.csv_files import Dialect, FileError
@@ -145,3 +145,54 @@ def test_control_a_file_that_is_read_is_charged(tmp_path):
     assert result.exit_code == 0, result.output
     assert out.exists()
     assert cdp.Ledger.open(book).spent == cdp.GDP(200.0)
+
+
+EARTH_BALL = ["--manifold", "sphere:2", "--center", "8,50", "--radius", "0.5"]
+
+
+@pytest.mark.parametrize(
+    ("first", "code", "words"),
+    [
+        ("lat,lon,age\n50,8,71", 2, "--columns lon,lat"),
+        ("lat,lon,hospital\n50,8,Hosp07", 2, "--columns lon,lat"),
+        ("a,b,hospital\n50,8,Hosp07", 5, "cell 3 holds a name or a code, no number"),
+        ("a,b,hospital\n50,8,Ulm", 5, "cell 3 holds a name or a code, no number"),
+        ("a,b,c\n50,8,7.5 km", 5, "say --decimal ,"),
+    ],
+)
+def test_columns_that_are_no_points_are_refused_and_led_to_those_that_are(
+    tmp_path, first, code, words
+):
+    (tmp_path / "d.csv").write_text(first + "\n" + "50,8,1\n" * 300)
+    result = mean(tmp_path / "d.csv", tmp_path / "out.json", options=EARTH_BALL, budget=("--mu", 1))
+    assert_fails(result, code, words)
+    assert not (tmp_path / "out.json").exists()
+
+
+def test_columns_without_names_are_chosen_by_their_numbers(tmp_path):
+    rows = "50,8,71\n" * 299 + "50\n"  # the last one counts as missing
+    (tmp_path / "d.csv").write_text(rows)
+    (tmp_path / "named.csv").write_text("lat,lon,age\n" + rows)
+    found = []
+    for name, how in (
+        ("d.csv", ["--no-header", "--columns", "2,1"]),
+        ("named.csv", ["--columns", "lat,lon"]),
+    ):
+        how = [*how, "--seed", 5]
+        out = tmp_path / f"{name}.json"
+        done = mean(tmp_path / name, out, *how, options=EARTH_BALL, budget=("--mu", 1))
+        assert done.exit_code == 0, done.output
+        found.append(cdp.Release.from_json(out.read_text()))
+    assert np.array_equal(found[0].value, found[1].value)
+    assert found[0].coverage.noisy == found[1].coverage.noisy
+    for wrong, words in (("4,1", "first line has 3 cells"), ("0,1", "from 1 on")):
+        result = mean(
+            tmp_path / "d.csv",
+            tmp_path / "none.json",
+            "--no-header",
+            "--columns",
+            wrong,
+            options=EARTH_BALL,
+            budget=("--mu", 1),
+        )
+        assert_fails(result, 2 if wrong == "0,1" else 5, words)

@@ -1,10 +1,12 @@
 """Errors are told in one line with an exit code of their own, and nothing is drawn or written."""
 
+import click
 import numpy as np
 import pytest
 
 import curvedp
 from command_line import assert_fails, make_tensors, mean, run, save
+from curvedp.cli.app import _errors_in_one_line
 
 
 @pytest.fixture
@@ -85,7 +87,7 @@ def damaged_files(folder):
         ("notes.txt", [], [".parquet"]),
         ("empty.csv", [], ["empty"]),
         ("names.csv", [], ["no record below the line of names"]),
-        ("short.csv", ["--no-header", "--columns", "b"], ["only when the first line names them"]),
+        ("short.csv", ["--no-header", "--columns", "3"], ["first line has 2 cells"]),
         ("short.csv", ["--key", "a"], ["npz file only"]),
         ("noise.npy", [], ["not a readable .npy"]),
         ("noise.npz", [], ["not a readable .npz"]),
@@ -201,3 +203,23 @@ def test_plan_refuses_an_impossible_error(error):
 def test_plan_says_when_no_such_release_exists():
     options = ["--manifold", "spd:3", "--radius", 1.5, "--epsilon", 0.001, "--n", 10]
     assert_fails(run("plan", *options), 4, "epsilon")
+
+
+def test_a_closed_pipe_is_no_error(capsys):
+    """As when a report, printed after its release was stored, is read by ``head -1``."""
+
+    def end(reason):
+        with _errors_in_one_line([]):
+            try:
+                raise reason
+            except reason:
+                error = SystemExit(1)  # as rich ends a program
+                error.add_note("the release is kept in out.json")
+                raise error  # noqa: B904
+
+    with pytest.raises(SystemExit) as ended:
+        end(BrokenPipeError)
+    assert ended.value.code == 0
+    assert capsys.readouterr().err == "the release is kept in out.json\n"
+    with pytest.raises(click.ClickException, match="cut off"):
+        end(KeyError)

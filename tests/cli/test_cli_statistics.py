@@ -215,6 +215,20 @@ def test_what_does_not_exist_is_refused(tmp_path, tensors, command, arguments, c
     assert not out.exists()
 
 
+def test_a_covariate_of_words_is_told_of(tmp_path, ages):
+    """The type of a Parquet column is public; the cells of a csv file are not, so noise tells."""
+    _add_column(tmp_path, ["F", "M"] * 50)
+    where = ["--columns", "x,y,z", "--covariate", "person", "--x-range", 0, 1, "--mu", 5]
+    ledger = tmp_path / "book.ledger"
+    paid = ["--ledger", ledger, "--ledger-budget", "mu=9"]
+    asked = [*SPHERE_OPTIONS, *where, *paid, "--coverage"]
+    typed = run("regression", tmp_path / "a.parquet", *asked, "--out", tmp_path / "a.json")
+    assert_fails(typed, 5, "not real numbers")
+    assert not ledger.exists() or cdp.Ledger.open(ledger).spent is None
+    with pytest.warns(cdp.errors.CoverageWarning, match="texts .code two categories as 0 and 1"):
+        run("regression", tmp_path / "a.csv", *asked, "--out", tmp_path / "b.json")
+
+
 def test_a_covariate_that_cannot_be_read_is_named(tmp_path, ages):
     csv, parquet, npz = ages
     out = tmp_path / "out.json"
@@ -228,6 +242,25 @@ def test_a_covariate_that_cannot_be_read_is_named(tmp_path, ages):
         (tmp_path / "a.npy", [], 5, ["csv, parquet or npz"]),
         (tmp_path / "short.npz", ["--key", "points"], 5, ["4 covariates for 5 records"]),
     ):
-        given = [*SPHERE_OPTIONS, *COVARIATE, *arguments, "--mu", 1, "--out", out]
+        covariate = COVARIATE[2:] if "--covariate" in arguments else COVARIATE
+        given = [*SPHERE_OPTIONS, *covariate, *arguments, "--mu", 1, "--out", out]
         assert_fails(run("regression", data, *given), code, *words)
         assert not out.exists()
+
+
+def test_options_and_names_that_are_not_there_lead_on(tmp_path, tensors):
+    out = ["--epsilon", 1, "--out", tmp_path / "out.json"]
+    assert_fails(run("mean", tensors, *SPD_OPTIONS, *out, "--by", "region"), 2, "curvedp batch")
+    named = ["--manifold", "spd:3", "--center", "dti", "--radius", 2]
+    assert_fails(run("mean", tensors, *named, *out), 5, "0.7*identity")
+
+
+def test_several_covariates_are_refused_and_not_the_last_one_taken(tmp_path, ages):
+    data, where = next(iter(ages.items()))
+    twice = [*COVARIATE, "--covariate", "age"]
+    result = run("regression", data, *SPHERE_OPTIONS, *where, *twice, "--mu", 1, "--out", "-")
+    assert_fails(result, 2, "--covariate is given twice")
+    assert "x of shape (n, q)" in result.stderr
+    ranges = [*COVARIATE, "--x-range=0", "1", "--mu", 1, "--out", "-"]
+    result = run("regression", data, *SPHERE_OPTIONS, *where, *ranges)
+    assert_fails(result, 2, "--x-range is given twice")

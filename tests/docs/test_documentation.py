@@ -44,6 +44,15 @@ def test_a_page_can_be_read_at_one_sitting(page):
     assert len(re.findall(r"\S*\w\S*", page.read_text(encoding="utf-8"))) <= 2400
 
 
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda p: p.stem)
+def test_no_line_of_a_paragraph_is_read_as_something_else(page):
+    """A line that begins with % is a comment, one that begins with + an item of a list."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    assert not re.findall(r"^ *(?:%|\+ ).*", text, re.M)
+    text = re.sub(r"\$\$.*?\$\$|`[^`\n]*`|\$\S(?:[^$]*?\S)?\$", "", text, flags=re.S)
+    assert not re.findall(r".*[_^]\{.*", text), "formulas are set by $...$, or are plain"
+
+
 def test_the_reference_begins_with_the_names_that_most_programs_need():
     first = (DOCS / "api.rst").read_text().partition(".. _modules:")[0]
     assert len(re.findall(r"^   ~?curvedp\.[\w.]+$", first, re.M)) <= 40

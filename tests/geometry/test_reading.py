@@ -16,6 +16,7 @@ from curvedp.manifolds.reading import ORDERS, Reading
 from wrong_formats import WRONG
 
 SPD, TURNS, EARTH, CLOCK = cdp.SPD(3), cdp.Rotations(), cdp.Sphere(2), cdp.Torus(1)
+SHAPES = cdp.KendallPlanar(3)
 AXES = "xyz"
 
 
@@ -42,6 +43,63 @@ def test_tensors_are_read_in_every_order(order, kind):
     }[kind]()
     wanted = tensors(24)[mask.ravel()] if kind == "volume" else tensors(24)
     np.testing.assert_array_equal(found, wanted)
+
+
+def lower(matrices, *, first, scale=1.0):
+    """Lower triangles row by row, as nilearn's sym_matrix_to_vec takes them."""
+    rows, columns = np.tril_indices(matrices.shape[-1], first)
+    return matrices[:, rows, columns] / np.where(rows == columns, scale, 1.0)
+
+
+@pytest.mark.parametrize(("order", "scale"), [("lower", 1.0), ("nilearn", np.sqrt(2.0))])
+@pytest.mark.parametrize("kind", ["array", "cells", "frame"])
+def test_lower_triangles_are_read_as_such(order, scale, kind):
+    parts = np.random.default_rng(5).standard_normal((30, 5, 8))
+    whole = parts @ parts.swapaxes(1, 2) + 0.1 * np.eye(5)
+    size = np.sqrt(np.diagonal(whole, axis1=1, axis2=2))
+    correlations = whole / size[:, None] / size[..., None]
+    make = {"array": np.array, "cells": lambda own: pd.Series(list(own)), "frame": pd.DataFrame}
+    for space, first, matrices in (
+        (cdp.SPD(5), 0, whole),
+        (cdp.Correlation(5), 0, correlations),
+        (cdp.Correlation(5), 0, whole),
+        (cdp.Correlation(5), -1, correlations),
+    ):
+        rows = make[kind](lower(matrices, first=first, scale=scale))
+        found = space.as_points(rows, order=order.upper())
+        wanted = correlations if space == cdp.Correlation(5) else whole
+        np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-14)
+    upper = cdp.Correlation(5).as_points(lower(correlations, first=-1))
+    assert np.nanmax(abs(upper - correlations)) > 0.1, "control: as they come, they are others"
+
+
+@pytest.mark.parametrize("order", ["lower", "nilearn"])
+def test_files_and_batches_read_lower_triangles(order, tmp_path):
+    import pyarrow.parquet as pq
+
+    near = np.eye(3) + 0.01 * tensors(400)
+    rows = lower(near, first=0, scale=np.sqrt(2.0) if order == "nilearn" else 1.0)
+    exact = cdp.nonprivate.frechet_mean(near, "spd:3").value
+    names = ["c11", "c21", "c22", "c31", "c32", "c33"]  # which say the same of their places
+    table = pa.table({name: rows[:, k] for k, name in enumerate(names)})
+    pq.write_table(table, tmp_path / "t.parquet")
+    np.savetxt(tmp_path / "t.csv", rows, "%.17g", ",", header=",".join(names), comments="")
+    for path in ("t.parquet", "t.csv"):
+        call = ["mean", tmp_path / path, "--manifold", "spd:3", "--center", "identity"]
+        how = ["--radius", "3", "--mu", "4", "--order", order.title(), "--out", "-"]
+        done = run(*call, *how)
+        assert done.exit_code == 0, done.output
+        assert cdp.SPD(3).dist(cdp.Release.from_json(done.stdout).value, exact) < 0.2
+    for own in (table, pa.table({"t": pa.array(list(rows))})):
+        found = release(cdp.Mean(), own, points=own.column_names, order=order, **COMMON)
+        assert cdp.SPD(3).dist(found.value, exact) < 0.3
+
+
+def test_connectomes_of_another_length_are_led_to_the_order():
+    with pytest.raises(ValueError, match='order="nilearn"'):
+        cdp.frechet_mean(np.zeros((300, 210)), cdp.Correlation(20), cdp.GDP(1.0))
+    with pytest.raises(ValueError, match="records of 190 or 210 numbers, and records have 6"):
+        cdp.Correlation(20).as_points(np.zeros((4, 6)), order="nilearn")
 
 
 def test_orders_differ():
@@ -87,7 +145,26 @@ NAMED = [
     (EARTH, ["lat_rad", "lon_rad"], np.radians([[50.0, 8.0]]), [[8.0, 50.0]]),
     (EARTH, ["Longitude (deg)", "Latitude (deg)"], [[8.0, 50.0]], [[8.0, 50.0]]),
     (TURNS, ["qw", "qx", "qy", "qz"], [[1.0, 0.0, 0.0, 0.0]], [[0.0, 0.0, 0.0, 1.0]]),
+    (TURNS, ["q0", "q1", "q2", "q3"], [[1.0, 0.0, 0.0, 0.0]], [[0.0, 0.0, 0.0, 1.0]]),
+    (TURNS, ["imu_q3", "imu_q2", "imu_q1", "imu_q0"], [[3.0, 2.0, 1.0, 4.0]], [[1.0, 2, 3, 4]]),
+    (SHAPES, ["X1", "X2", "X3", "Y1", "Y2", "Y3"], [[1, 2, 4, 5, 7, 6]], [[1, 5, 2, 7, 4, 6]]),
+    (
+        SHAPES,
+        ["3.Y", "1.X", "1.Y", "2.X", "2.Y", "3.X"],
+        [[6, 1, 5, 2, 7, 4]],
+        [[1, 5, 2, 7, 4, 6]],
+    ),
+    (
+        SHAPES,
+        ["lm_y_0", "lm_y_1", "lm_y_12", "lm_x_0", "lm_x_1", "lm_x_12"],
+        [[5, 7, 6, 1, 2, 4]],
+        [[1, 5, 2, 7, 4, 6]],
+    ),
+    (SHAPES, ["a", "b", "c", "d", "e", "f"], [[1, 5, 2, 7, 4, 6]], [[1, 5, 2, 7, 4, 6]]),
     (SPD, ["Dxx", "Dyy", "Dzz", "Dxy", "Dxz", "Dyz"], [range(1, 7)], [[1, 4, 5, 2, 6, 3]]),
+    (EARTH, ["dec", "ra"], [[50.0, 8.0]], [[8.0, 50.0]]),
+    (EARTH, ["Inc", "Dec"], [[50.0, 8.0]], [[8.0, 50.0]]),
+    (EARTH, ["plunge_rad", "trend_rad"], np.radians([[50.0, 8.0]]), [[8.0, 50.0]]),
     (CLOCK, ["bedtime_hours"], [[6.0]], [[np.pi / 2]]),
     (cdp.Torus(2), ["phi_deg", "psi_deg"], [[90.0, 45.0]], [[np.pi / 2, np.pi / 4]]),
 ]
@@ -132,6 +209,79 @@ def test_names_that_contradict_what_is_said_are_refused(space, names, said, mess
 
 
 @pytest.mark.parametrize(
+    ("space", "names", "message"),
+    [
+        (EARTH, ["lat", "lon", "age"], r"table\[\['lon', 'lat'\]\]"),
+        (
+            SHAPES,
+            ["id", "x1", "x2", "x3", "y1", "y2", "y3"],
+            r"table\[\['x1', 'y1', 'x2', 'y2', 'x3', 'y3'\]\]",
+        ),
+        (SHAPES, ["x1", "x2", "x3", "y1", "y2", "y4"], "not x and y of each of 3 landmarks"),
+        (EARTH, ["site_lat", "age", "site_lon"], r"--columns site_lon,site_lat"),
+        (EARTH, ["dec", "ra", "mag"], r"table\[\['ra', 'dec'\]\]"),
+        (EARTH, ["x", "y", "z", "mass"], r"table\[\['x', 'y', 'z'\]\]"),
+        (EARTH, ["latitude", "a", "b"], "'latitude' belongs by its name"),
+        (EARTH, ["theta", "phi"], "'theta' is by its name no longitude"),
+        (EARTH, ["lon", "colat"], "'colat' is by its name no longitude"),
+        (EARTH, ["incl", "other"], "'incl' is number 1 of a point, and by its name number 2"),
+        (EARTH, ["other", "ra"], "'ra' is number 2 of a point, and by its name number 1"),
+        (cdp.SPD(2), ["c11", "c12", "c22", "age"], r"table\[\['c11', 'c12', 'c22'\]\]"),
+        (TURNS, ["xx", "y", "z", "w"], "'xx' belongs by its name"),
+        (CLOCK, ["hour", "ward"], r"table\[\['hour'\]\]"),
+    ],
+)
+@pytest.mark.parametrize("frame", [pd.DataFrame, polars.DataFrame])
+def test_names_of_points_beside_others_are_refused_before_anything_is_paid(
+    frame, space, names, message
+):
+    """Three columns are otherwise a vector, and four a matrix, whatever they hold."""
+    table = frame(dict.fromkeys(names, np.ones(300)))
+    ledger = cdp.Ledger(cdp.GDP(1.0))
+    with pytest.raises(ValueError, match=message):
+        cdp.frechet_mean(table, space, cdp.GDP(1.0), ledger=ledger)
+    assert not ledger.entries
+
+
+@pytest.mark.parametrize(
+    "names", [["a", "b"], ["lon", "b"], ["x", "y"], ["0", "1"], ["11", "12", "13"]]
+)
+def test_names_that_say_nothing_else_stay_as_they_come(names):
+    table = pd.DataFrame(dict(zip(names, [[8.0], [50.0], [1.0]], strict=False)))
+    np.testing.assert_array_equal(EARTH.as_points(table), EARTH.as_points(table.to_numpy()))
+
+
+TYPED = [
+    (pd.Series(["Ulm", "Jena"], dtype="str"), "got text in column 'c'"),
+    (pd.Series(["Ulm", "Jena"], dtype="category"), "got text in column 'c'"),
+    (pd.to_datetime(pd.Series(["2024-01-01", "2024-01-02"])), "hours of the day of times t are"),
+    (pd.Series(["Ulm", "Jena"], dtype="string[pyarrow]"), "got text in column 'c'"),
+    (pd.Series(pa.array(["a", "b"]).dictionary_encode().to_pandas()), "got text in column 'c'"),
+    (pd.Series(pd.period_range("2024", periods=2)), "hours of the day of times t are"),
+    (polars.Series(["Ulm", "Jena"]), "got text in column 'c'"),
+    (polars.Series(["a", "b"], dtype=polars.Categorical), "got text in column 'c'"),
+]
+
+
+@pytest.mark.parametrize(("column", "message"), TYPED)
+def test_columns_of_text_or_time_are_refused_before_anything_is_paid(column, message):
+    """The type of a column is public; cells of one without a type are read one by one."""
+    frame = type(column.to_frame())
+    table = frame({"a": [1.0, 2.0], "b": [1.0, 2.0], "c": column})
+    ledger = cdp.Ledger(cdp.GDP(1.0))
+    for records in (table, table[["c", "a", "b"]]):
+        with pytest.raises(TypeError, match=message):
+            cdp.frechet_mean(records, EARTH, cdp.GDP(1.0), ledger=ledger)
+    with pytest.raises(TypeError, match=message.replace(" in column 'c'", "")):
+        CLOCK.as_points(column)
+    assert not ledger.entries
+    numbers = pd.DataFrame(
+        {"a": [1.0, 2.0], "b": [1.0, 2.0], "c": pd.Series(["1", "x"], dtype=object)}
+    )
+    assert np.isnan(EARTH.as_points(numbers)).all(axis=1).tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
     ("space", "said", "message"),
     [
         (cdp.SPD(2), {"order": "fsl"}, "six numbers of spd:3"),
@@ -139,6 +289,9 @@ def test_names_that_contradict_what_is_said_are_refused(space, names, said, mess
         (SPD, {"angle_units": "degrees"}, "angle_units is of longitude"),
         (cdp.Sphere(3), {"angle_units": "radians"}, "angle_units is of longitude"),
         (SPD, {"order": "ants"}, "order must be one of"),
+        (SPD, {"order": 3}, "order must be one of"),
+        (EARTH, {"order": "lower"}, "triangle of an SPD or correlation matrix"),
+        (cdp.Correlation(4), {"order": "dipy"}, "six numbers of spd:3"),
         (CLOCK, {"angle_units": "turns"}, "angle_units must be one of"),
         (cdp.Product("sphere:2", "torus:1"), {"angle_units": "degrees"}, "not of sphere:2 x"),
     ],
@@ -279,6 +432,16 @@ def test_no_number_warns_or_raises_where_angles_are_converted(spec, width, units
             np.degrees(nasty)
 
 
+def test_no_number_warns_or_raises_where_a_diagonal_is_scaled():
+    """Control: the product by itself does."""
+    nasty = np.resize([1.7e308, -1.7e308, np.inf, np.nan, 5e-324, -0.0, 1.0], (14, 6))
+    with np.errstate(all="raise"):
+        for space in (SPD, cdp.Correlation(3)):
+            assert space.as_points(nasty, order="nilearn").shape == (14, 3, 3)
+        with pytest.raises(FloatingPointError):
+            _ = nasty * np.sqrt(2.0)
+
+
 def test_rotations_of_scipy_say_themselves_which_number_is_the_scalar():
     turns = Rotation.from_rotvec([[0.1, 0.2, 0.3]])
     assert np.allclose(TURNS.as_points(turns), turns.as_matrix(), atol=1e-15)
@@ -297,3 +460,41 @@ def test_one_column_is_read_by_its_name_as_in_a_table(series):
     with pytest.raises(ValueError, match="hours"):
         CLOCK.as_points(named, angle_units="degrees")
     assert np.array_equal(CLOCK.as_points(pd.Series(hours)), CLOCK.as_points(hours))
+
+
+def test_axes_given_as_angles_are_led_to_what_reads_them():
+    axes, angles = cdp.Projective(1), np.linspace(0.0, 3.0, 40)
+    for refused in (
+        lambda: cdp.frechet_mean(angles, axes, cdp.GDP(1.0)),
+        lambda: cdp.frechet_mean(angles[:, None], axes, cdp.GDP(1.0)),
+        lambda: axes.as_points(angles, angle_units="degrees"),
+    ):
+        with pytest.raises(ValueError, match=r"directions\.mean_direction\(angles, 'projective:1'"):
+            refused()
+    with pytest.raises(ValueError, match="must have shape") as other:
+        cdp.frechet_mean(np.ones((40, 5)), axes, cdp.GDP(1.0))
+    assert "given as angles" not in str(other.value)
+
+
+@pytest.mark.parametrize(
+    ("space", "shape", "way"),
+    [
+        (cdp.Correlation(20), (30, 150, 20), r"time_series_covariance.*\(n, channels, samples\)"),
+        (cdp.SPD(20), (30, 20, 150), "time_series_covariance"),
+        (SPD, (5, 10, 4, 2), None),
+    ],
+)
+def test_time_series_are_led_to_their_covariances(space, shape, way):
+    with pytest.raises(ValueError, match="must have shape") as refused:
+        cdp.frechet_mean(np.zeros(shape), space, cdp.GDP(1.0))
+    if way is None:
+        assert "time_series" not in str(refused.value)
+    else:
+        assert refused.match(way)
+
+
+def test_a_mask_of_several_volumes_is_led_on():
+    volumes, mask = tensors(48).reshape(2, 2, 3, 4, 3, 3), np.ones((2, 3, 4), bool)
+    with pytest.raises(ValueError, match=r"records\[:, mask\]"):
+        SPD.as_points(volumes, mask=mask)
+    assert SPD.as_points(volumes[:, mask]).shape == (2, 24, 3, 3)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 import warnings
 
 import numpy as np
@@ -13,7 +15,7 @@ pytest.importorskip("sklearn", minversion="1.6")
 
 from curvedp.errors import NoiseWarning
 from curvedp.learning import PrivateMDM, TangentLogisticRegression
-from curvedp.statistics.logistic import descend, noise_gain
+from curvedp.statistics.logistic import _doubts, descend, noise_gain
 
 BALL = cdp.Ball("spd:2", center="identity", radius=1.5)
 
@@ -133,6 +135,17 @@ def test_coefficients_of_noise_are_doubted(budget):
     assert model.release_.doubts[0] in " ".join(model.report().split())
     stored = cdp.Release.from_json(model.release_.to_json())
     assert stored.doubts == model.release_.doubts
+
+
+@pytest.mark.parametrize("length", [0.1, 1.0, 1.3, 1.41])
+def test_what_a_doubt_calls_larger_is_larger(length):
+    coef = np.array([[1.0, 0.0], [-1.0, 0.0]]) / np.sqrt(2.0)  # of length 1 about its mean
+    (doubt,) = _doubts(length * coef, 1.0 / np.sqrt(2.0))  # beside noise of length 1
+    noise, learned, found = map(float, re.findall(r"\d+\.?\d*(?:e-?\d+)?", doubt))
+    assert (noise, found) == (1.0, length)
+    assert learned < noise
+    assert learned == pytest.approx(math.sqrt(max(length**2 - 1.0, 0.0)), rel=1e-2)
+    assert _doubts(1.42 * coef, 1.0 / np.sqrt(2.0)) == ()
 
 
 @pytest.mark.parametrize("budget", [cdp.GDP(3.0), cdp.PureDP(300.0)])

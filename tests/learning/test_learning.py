@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import math
 import pickle
 import subprocess
@@ -12,7 +14,7 @@ import numpy as np
 import pytest
 
 import curvedp as cdp
-from curvedp.errors import BudgetError, ConversionError, SecretError
+from curvedp.errors import BudgetError, ConversionError, LedgerError, SecretError
 
 pytest.importorskip("sklearn", minversion="1.6")
 
@@ -304,6 +306,62 @@ def test_a_fitted_model_can_be_stored_and_shown(kind):
         np.testing.assert_array_equal(a, b)
     assert kind.__name__ in model._repr_html_()
     assert repr(model).startswith(kind.__name__)
+
+
+@each
+def test_a_stored_model_keeps_its_account_closed_and_names_no_place(kind, tmp_path):
+    records, labels = gestures()
+    on_disk = cdp.Ledger(cdp.GDP(3.0), path=tmp_path / "study", unit="person")
+    for ledger in (on_disk, cdp.Ledger(cdp.GDP(3.0))):
+        model = made(kind, BALL, cdp.GDP(1.0), ledger=ledger).fit(records, labels)
+        stored = pickle.dumps(model)
+        assert str(tmp_path).encode() not in stored
+        for twin in (pickle.loads(stored), copy.deepcopy(model), pickle.loads(stored)):
+            twin = pickle.loads(pickle.dumps(twin))
+            np.testing.assert_array_equal(applied(twin, records), applied(model, records))
+            assert (twin.ledger.spent, twin.ledger.unit) == (ledger.spent, ledger.unit)
+            for again in (twin, clone(twin)):
+                with pytest.raises(LedgerError, match="set_params"):
+                    again.fit(records, labels)
+        assert ledger.spent == cdp.GDP(1.0)
+        twin.set_params(ledger=ledger).fit(records, labels)
+        assert ledger.spent.mu == pytest.approx(math.sqrt(2.0))
+        with contextlib.suppress(LedgerError):  # control: not fitted, it shares the account
+            assert pickle.loads(pickle.dumps(clone(model))).ledger.path == ledger.path
+            assert ledger is on_disk
+
+
+@each
+def test_a_search_beyond_its_budget_is_told_what_each_fit_may_take(kind):
+    records, labels = gestures()
+    candidates = {"ball__radius": [1.0, 1.5]}
+    for split in (False, True):
+        own = cdp.GDP(1.0).split([1] * (2 * 3 + 1))[0] if split else cdp.GDP(0.5)
+        with cdp.Ledger(cdp.GDP(1.0)) as ledger, warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            model = made(kind, BALL, own, ledger=ledger)
+            search = GridSearchCV(model, candidates, cv=KFold(3), scoring=lambda *_: 0.0)
+            if split:
+                search.fit(records, labels)
+            else:
+                with pytest.raises(BudgetError):
+                    search.fit(records, labels)
+        texts = " ".join(str(one.message) for one in told if "Failed" in one.category.__name__)
+        assert ("budget.split([1] * (k * m + 1))[0]" in texts) == (not split)
+
+
+@each
+def test_a_fit_says_what_it_promises_and_that_no_search_is_covered(kind):
+    model = made(kind, BALL, cdp.GDP(1.0))
+    assert not hasattr(model, "guarantee_")
+    model.fit(*gestures())
+    assert model.guarantee_ == cdp.GDP(1.0)
+    assert f"{kind.__name__} (" in model.document().splitlines()[0]
+    assert model.statement.assuming.endswith("its choice has no guarantee.")
+    for text in (model.report(), model.document(), str(model.statement)):
+        assert "Where a search chose parameters by scores" in " ".join(text.split())
+    alone = releases_of(model)[0].report()  # control: only of estimators
+    assert "a search" not in " ".join(alone.split())
 
 
 def test_a_changed_parameter_does_not_change_a_fitted_model():

@@ -396,6 +396,7 @@ def test_two_classes_and_one():
     assert model(9.0).fit(records[two], labels[two]).coef_.shape == (2, 3)
     one = model().fit(records, ["all"] * len(records))
     assert set(one.predict(records)) == {"all"}
+    assert one.release_.doubts == ()
 
 
 # ------------------------------------------------------------------ private labels

@@ -57,6 +57,7 @@ def test_signatures_and_docstrings_are_the_functions_own(release):
         ("Gr(5, 2)", "grassmann:5:2"),
         ("Rotation:3", "rotations:3"),
         ("SE(3)", "rigid-motions:3"),
+        ("circle", "torus:1"),
     ],
 )
 def test_names_of_other_texts_are_answered_by_ours(written, meant):
@@ -86,6 +87,18 @@ def test_names_that_stand_elsewhere_are_led_there():
         cdp.nowhere  # noqa: B018
     for name in ("__wrapped__", "nowhere.at_all", ""):
         assert not hasattr(cdp, name)
+    pytest.importorskip("sklearn")
+    with pytest.raises(AttributeError, match=r"'curvedp\.learning' .*: here it is .*PrivateMDM$"):
+        cdp.learning.MDM  # noqa: B018
+    assert not hasattr(cdp.learning, "__wrapped__")
+
+
+def test_keywords_of_other_words_lead_on():
+    flat, records = cdp.Ball("euclidean:2", [0.0, 0.0], 1.0), np.zeros((9, 2))
+    with pytest.raises(TypeError, match="named by units="):
+        cdp.frechet_mean(records, flat, cdp.GDP(1.0), subjects=np.arange(9))
+    with pytest.raises(TypeError, match=r"pandas\.DataFrame"):
+        cdp.geodesic_regression(np.ones(9), records, flat, cdp.GDP(1.0), names=["age"])
 
 
 def test_keywords_that_a_statistic_lacks_are_told_by_its_own_name():
@@ -284,3 +297,113 @@ def test_a_ball_that_a_mean_has_not_released_is_told_from_other_mistakes():
             release(records, ball, cdp.GDP(1.0))
         with pytest.raises(TypeError, match=r"got float$"):
             release(records, 1.0, cdp.GDP(1.0))
+
+
+def test_what_must_be_given_and_is_not_is_told_with_what_it_is():
+    x, y = np.linspace(0.0, 1.0, 9), np.tile([0.0, 0.0, 1.0], (9, 1))
+    guarantee = cdp.GDP(1.0)
+    for call, said in {
+        lambda: cdp.geodesic_regression(x, y, BALL, guarantee): (
+            r"^geodesic_regression\(\) needs x_range \(pair of .*takes x, y, ball, guarantee$"
+        ),
+        lambda: cdp.k_sample_test([y, y], BALL, guarantee): (
+            r"^k_sample_test\(\) needs guarantee \(GDP.*takes records, labels, ball, guarantee$"
+        ),
+        lambda: cdp.descriptors.fill_landmarks(y): r"^fill_landmarks\(\) needs template \(array",
+        lambda: cdp.Ledger(path="study.ledger"): r"^Ledger\(\) needs budget \(",
+        lambda: cdp.Hyperboloid(): r"^Hyperboloid\(\) needs dim \(int\): .*takes dim$",
+    }.items():
+        with pytest.raises(TypeError, match=said):
+            call()
+
+
+def test_constructors_tell_their_arguments():
+    for call, said in {
+        lambda: cdp.KendallPlanar(12, 2): r"1 argument without names \(k_landmarks\), got 2\. Sha",
+        lambda: cdp.Hyperboloid(2, c=1.0): r"Hyperboloid\(\) has no keyword 'c': it has dim, curv",
+        lambda: cdp.Ledger(cdp.GDP(1.0), "a.ledger"): r"\(budget\), got 2; with names path=, data",
+        lambda: cdp.PrivateMail(epsilon=1.0): r"PrivateMail\(\) .*: say it in the guarantee",
+        lambda: cdp.PrivateMail(2, cdp.GDP(1.0)): r"\(n_components\), got 2; .*guarantee=",
+    }.items():
+        with pytest.raises(TypeError, match=said):
+            call()
+    assert list(inspect.signature(cdp.Hyperboloid).parameters) == ["dim", "curvature"]
+
+
+def test_arrays_in_the_order_of_other_programs_are_led_on():
+    space = cdp.KendallPlanar(12)
+    with pytest.raises(ValueError, match=r"got \(12, 2, 50\); records come first: numpy.moveaxis"):
+        space.as_points(np.zeros((12, 2, 50)))
+    assert space.as_points(np.moveaxis(np.ones((12, 2, 50)), -1, 0)).shape == (50, 12, 2)
+    with pytest.raises(ValueError, match=r"Euler angles .*Rotation\.from_euler"):
+        cdp.Rotations().as_points(np.zeros((9, 3)))
+    with pytest.raises(TypeError, match=r"complex128: give real and imaginary parts"):
+        cdp.descriptors.fill_landmarks(np.ones((9, 12)) * 1j, np.ones((12, 2)))
+    flat = cdp.Ball("euclidean:3", np.zeros(3), 1.0)
+    with pytest.raises(ValueError, match=r"got \(2, 9, 3\); .* joined by numpy\.concatenate"):
+        cdp.frechet_mean([np.zeros((9, 3))] * 2, flat, cdp.GDP(1.0))
+    with pytest.raises(ValueError, match="NaN where one is missing"):
+        cdp.descriptors.fill_landmarks([[None, [1.0, 2.0], [0.0, 0.0]]], np.eye(3, 2))
+
+
+def test_guarantees_and_releases_of_another_kind_are_led_on():
+    ledger = cdp.Ledger(cdp.ApproxDP(8.0, 1e-5))
+    for guarantee, way in (
+        (cdp.GDP(0.2), r"GDP\(\.\.\.\)\.to_ap.*sufficient_gdp"),
+        (cdp.ZCDP(0.1), "ZCDP"),
+    ):
+        with pytest.raises(cdp.errors.ConversionError, match=rf"at each delta.*{way}"):
+            ledger.spend(guarantee)
+        ledger.spend(guarantee.to_approx_dp(1e-7))
+    with pytest.raises(TypeError, match=r"in a list, as compose_mixed\(\[a, b\], delta\)"):
+        cdp.privacy.compose_mixed(cdp.GDP(1.0), cdp.GDP(1.0))
+    mean = cdp.frechet_mean(np.tile(BALL.center, (90, 1)), BALL, cdp.GDP(1.0), coverage=False)
+    variance = cdp.frechet_variance(np.tile(BALL.center, (90, 1)), BALL, cdp.GDP(1.0))
+    with pytest.raises(ValueError, match=r"it is a VarianceRelease, not a MeanRelease: Release\."):
+        type(mean).from_json(variance.to_json())
+    assert cdp.Release.from_json(variance.to_json()) == variance
+
+
+def test_a_radius_that_is_too_large_is_answered_by_one_that_is_served():
+    center = np.eye(8)[0]
+    for radius in (1.57, 1.5707, 1.57079):
+        ball = cdp.Ball("sphere:7", center, radius)
+        with pytest.raises(ValueError, match="use another radius, such as") as caught:
+            cdp.frechet_mean(np.tile(center, (90, 1)), ball, cdp.GDP(1.0))
+        served = float(str(caught.value).rpartition(" ")[2])
+        assert served < radius
+        mean = cdp.frechet_mean(
+            np.tile(center, (90, 1)), cdp.Ball("sphere:7", center, served), cdp.GDP(1.0)
+        )
+        assert mean.ball_radius == served
+
+
+def test_arrays_of_objects_and_images_as_queries_are_led_on():
+    with pytest.raises(TypeError, match=r"got dtype object: numpy\.asarray\(records, dtype=float"):
+        cdp.frechet_mean(np.ones((9, 3), dtype=object), BALL, cdp.GDP(1.0))
+    mail = cdp.PrivateMail(2, guarantee=cdp.PureDP(1.0))
+    with pytest.raises(ValueError, match=r"use embed_queries for many, and ravel\(\) for an image"):
+        mail.embed_query(np.zeros((28, 28)), np.zeros((9, 784)), np.arange(9) % 2)
+    with pytest.raises(
+        ValueError, match=r"no field 'landmarks': .*Ball\(manifold, center, radius\)"
+    ):
+        cdp.Ball.from_units("landmarks", "mm", center=np.eye(3, 2), radius=1.0)
+
+
+def test_what_a_reader_of_circular_statistics_writes_is_led_on():
+    angles = np.linspace(0.0, 3.0, 40)
+    for keyword, hint in (("high", "360 degrees or 24 hours"), ("axial", "mean_axis")):
+        with pytest.raises(TypeError, match=hint):
+            cdp.directions.mean_direction(angles, "torus:1", cdp.GDP(1.0), **{keyword: 24})
+    with pytest.raises(AttributeError, match=r"here it is curvedp\.directions\.mean_direction"):
+        _ = cdp.directions.circmean
+    with pytest.raises(TypeError, match=r"pandas\.DataFrame\(records\)"):
+        cdp.frechet_mean(np.zeros(40, [("lat", "f8"), ("lon", "f8")]), "sphere:2", cdp.GDP(1.0))
+
+
+def test_vectors_of_another_length_and_landmarks_are_led_to_their_sphere():
+    with pytest.raises(ValueError, match=r"got \(9, 384\); the sphere of R\^384 is Sphere\(383\)$"):
+        cdp.frechet_mean(np.ones((9, 384)), cdp.Sphere(384), cdp.GDP(1.0))
+    aligned = cdp.descriptors.AlignedLandmarks(np.random.default_rng(0).standard_normal((10, 3)))
+    with pytest.raises(ValueError, match=r"got \(90, 10, 3\); landmarks .* by to_points"):
+        cdp.frechet_mean(np.ones((90, 10, 3)), aligned.ball(0.5), cdp.GDP(1.0))

@@ -61,6 +61,11 @@ def test_a_mean_is_drawn_on_every_space(case):
     assert display._repr_png_().startswith(PNG)
 
 
+#: Spaces where the ball of a mean without one is drawn.
+ROUND = {
+    *("sphere:2", "torus:1", "torus:2", "hyperboloid:2"),
+    *("euclidean:1", "euclidean:2", "euclidean:3"),
+}
 #: A space of each view, of the small ones where there is one.
 BY_VIEW = {view_of(case.manifold): case for case in [*CASES, *reversed(SMALL)]}
 
@@ -105,6 +110,33 @@ def test_circles_are_at_their_distances():
         np.testing.assert_allclose(rim, release.ball_radius, rtol=1e-7)
         ring = space.dist(point(line(display, "expected error")), release.value)
         np.testing.assert_allclose(ring, release.expected_error, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        *("sphere:2", "torus:1", "torus:2", "kendall:5", "spd:2", "spd:3", "rotations:3"),
+        *("hyperboloid:2", "euclidean:1", "euclidean:2", "euclidean:3", "euclidean:12"),
+    ],
+)
+def test_a_mean_without_a_ball_is_drawn_as_one_with_a_ball(spec):
+    space = cdp.as_manifold(spec)
+    coords = 0.1 * np.random.default_rng(5).standard_normal((600, space.dim))
+    records = space.exp(space.coords_to_tangent(coords, space.origin), space.origin)
+    release = cdp.frechet_mean(records, space, MU, seed=2)
+    display = release.plot()
+    assert display.view == view_of(space)
+    assert "of the radius" not in display.ax_.get_title()
+    own = [text.get_label() for text in display.ax_.get_children()]
+    assert not {"public ball", "ball's centre"} & set(own)
+    assert ("released ball" in own) == (spec in ROUND)
+    if spec in ("euclidean:2", "torus:2"):
+        rim = np.linalg.norm(line(display, "released ball") - release.value, axis=1)
+        np.testing.assert_allclose(rim, release.ball.radius, rtol=1e-7)
+    without = replace(release, level=math.inf)
+    assert without.ball is None
+    labels = [text.get_label() for text in without.plot().ax_.get_children()]
+    assert "released ball" not in labels
 
 
 def test_the_globe_is_seen_from_above_the_ball():

@@ -8,6 +8,7 @@ import pickle
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import curvedp as cdp
@@ -101,31 +102,96 @@ def test_texts_are_the_numbers_in_the_unit():
     assert "500.0" in EARTH._repr_html_() or "500 km" in EARTH._repr_html_()
 
 
-def test_plans_are_told_in_the_unit():
-    found = cdp.plan("frechet_mean", EARTH, cdp.GDP(1.0), n=400)
-    bare = cdp.plan("frechet_mean", plain(EARTH), cdp.GDP(1.0), n=400)
-    assert (found.low, found.high) == (bare.low, bare.high)
-    assert f"{found.high / KM:.4g} km" in found.report()
-    assert json.loads(found.to_json())["unit"]["name"] == "km"
-    km = EARTH.unit.length
-    for statistic, power in (("frechet_mean", 1), ("frechet_variance", 2)):
-        wished = cdp.plan(statistic, EARTH, cdp.GDP(1.0), error=5.0)  # km, km^2
-        assert wished.high <= 5 * km**power
-        assert wished.n == cdp.plan(statistic, plain(EARTH), cdp.GDP(1.0), error=5 * km**power).n
+@pytest.mark.parametrize("statistic", ["frechet_mean", "frechet_variance", "confidence_region"])
+@pytest.mark.parametrize("name", BALLS)
+def test_all_that_is_planned_is_in_the_unit_of_the_ball(statistic, name):
+    """Wishes, guesses and errors alike; a unit of tensors' entries is none of distances."""
+    ball, budget = BALLS[name], cdp.GDP(1.0)
+    one = ball.unit.length or 1.0
+    power = 2 if statistic == "frechet_variance" else 1
+    spread = {} if statistic != "confidence_region" else {"spread": 0.3 * ball.radius}
+    told = {name: length / one for name, length in spread.items()}
+    bare = cdp.plan(statistic, plain(ball), budget, n=400, **spread)
+    found = cdp.plan(statistic, ball, budget, n=400, **told)
+    assert (found.low, found.high) == pytest.approx((bare.low / one**power, bare.high / one**power))
+    wished = cdp.plan(statistic, ball, budget, error=found.high * (1 + 1e-9), **told)
+    assert wished.n == 400
+    assert wished.high <= found.high * (1 + 1e-9)
+    if found.radius is not None:
+        assert found.radius == pytest.approx(ball.radius / one)
+    unit = json.loads(found.to_json())["unit"]
+    assert unit["name"] == ball.unit.name
+    if ball.unit.length is not None:
+        squared = "^2" * (power == 2)
+        assert f"{found.high:.4g} {ball.unit.name}{squared}" in found.report()
+        assert "units of the metric" not in " ".join(found.report().split())
+    elif power == 2:
+        assert "units of the metric" in " ".join(found.report().split())
+
+
+@pytest.mark.parametrize("name", BALLS)
+def test_expected_errors_and_numbers_of_records_are_in_the_unit_of_the_ball(name):
+    ball, budget = BALLS[name], cdp.GDP(1.0)
+    one = ball.unit.length or 1.0
+    error = cdp.expected_error(ball, 400, budget)
+    assert error * one == pytest.approx(cdp.expected_error(plain(ball), 400, budget), rel=1e-12)
+    assert cdp.required_n(ball, error * (1 + 1e-9), budget) == 400
+    planned = cdp.plan("frechet_mean", ball, budget, n=400)
+    assert planned.low <= error * (1 + 1e-9)
+    assert error <= planned.high * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    "function", [cdp.frechet_mean, cdp.confidence_region, cdp.frechet_variance]
+)
+def test_arrays_are_in_radians_on_a_ball_of_hours_and_columns_in_their_unit(function):
+    hours = np.random.default_rng(0).normal(23.0, 1.0, 300)
+    radians = cdp.directions.as_radians(hours, "hours")
+    wanted = function(radians, CLOCK, cdp.GDP(1.0), seed=1, coverage=False)
+    for same in (pd.Series(hours, name="hour"), pd.DataFrame({"time_hours": hours})):
+        found = function(same, CLOCK, cdp.GDP(1.0), seed=1, coverage=False)
+        assert found.to_json() == wanted.to_json()
+    for bare in (hours, pd.Series(hours, name="time")):
+        found = function(bare, CLOCK, cdp.GDP(1.0), seed=1, coverage=False)
+        assert found.to_json() != wanted.to_json()
+
+
+def test_refusals_of_plans_are_told_in_the_unit():
+    for refused in (
+        lambda: cdp.plan("frechet_mean", EARTH, cdp.GDP(1.0), error=1e-30),
+        lambda: cdp.required_n(EARTH, 1e-30, cdp.GDP(1.0)),
+    ):
+        with pytest.raises(ValueError, match=r"down to 1e-30 km"):
+            refused()
     guess = cdp.plan("confidence_region", EARTH, cdp.GDP(1.0), n=400, spread=300)
     assert "distance 300 km from" in guess.report()
-    assert (
-        guess.high
-        == cdp.plan("confidence_region", plain(EARTH), cdp.GDP(1.0), n=400, spread=300 * km).high
-    )
-    with pytest.raises(ValueError, match=r"down to 1e-30 km"):
-        cdp.plan("frechet_mean", EARTH, cdp.GDP(1.0), error=1e-30)
-    spread = cdp.plan("frechet_variance", EARTH, cdp.GDP(1.0), n=400)
-    assert f"{spread.high / KM**2:.4g} km^2" in repr(spread)
-    assert "units of the metric" not in " ".join(spread.report().split())
-    assert (
-        "units of the metric" in cdp.plan("frechet_variance", TENSORS, cdp.GDP(1.0), n=400).report()
-    )
+
+
+@pytest.mark.parametrize(
+    ("domain", "spread", "words"),
+    [
+        ("sphere:2", 25, r"spread of 25 radians: its points are at most 3\.14159 radians apart"),
+        ("torus:3", 6.0, r"at most 5\.4414 radians apart"),
+        ("projective:2", 1.6, "at most 1.5708 radians"),
+        (EARTH, 1001, "spread of 1001 km: its points are at most 1000 km apart"),
+    ],
+)
+def test_spreads_that_no_records_have_are_refused(domain, spread, words):
+    with pytest.raises(ValueError, match=words):
+        cdp.plan("frechet_mean", domain, cdp.GDP(1.0), n=1000, spread=spread)
+
+
+def test_plans_of_directions_without_a_unit_say_radians():
+    free = cdp.plan("frechet_mean", "sphere:2", cdp.GDP(1.0), error=0.035, spread=0.43).report()
+    assert re.search(r"0\.0\d+ radians to 0\.0\d+ radians", free)
+    assert "at spread 0.43 radians" in " ".join(free.split())
+    variance = cdp.plan("frechet_variance", plain(EARTH), cdp.GDP(1.0), n=400).report()
+    assert "radians^2" in variance
+    for space in ("euclidean:2", "spd:2", cdp.Sphere(2, radius=6371.0)):
+        assert (
+            "radians"
+            not in cdp.plan("frechet_mean", space, cdp.GDP(1.0), n=900, spread=1.0).report()
+        )
 
 
 def test_hours_and_entries_of_tensors():

@@ -238,6 +238,23 @@ def test_a_ledger_in_memory_is_not_copied():
             duplicate(ledger)
 
 
+@pytest.mark.parametrize("budget", [PureDP(1.0), ApproxDP(1.0, 1e-6), ZCDP(0.3), GDP(0.7)])
+def test_a_closed_copy_knows_what_was_spent_and_spends_nothing(budget, tmp_path):
+    for place in (None, tmp_path / "study"):
+        ledger = Ledger(budget, path=place, data="records", unit="person")
+        assert ledger.closed_copy().spent is None
+        for share in budget.split([1.0] * 7):
+            ledger.spend(share)
+            for twin in (ledger.closed_copy(), pickle.loads(pickle.dumps(ledger.closed_copy()))):
+                assert (twin.spent, twin.budget, twin.path) == (ledger.spent, budget, None)
+                assert (twin.data, twin.unit) == ("records", "person")
+                with pytest.raises(LedgerError, match="closed for good"):
+                    twin.spend(share)
+        assert ledger.remaining is None
+    with pytest.raises(LedgerError, match="best_estimator_"):  # control: open, it is not copied
+        pickle.dumps(Ledger(budget))
+
+
 def test_copies_of_a_file_ledger_share_the_account(tmp_path):
     ledger = Ledger(PureDP(1.0), path=tmp_path / "shared")
     twin = pickle.loads(pickle.dumps(ledger))

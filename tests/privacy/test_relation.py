@@ -390,14 +390,15 @@ def test_statement_and_page_say_what_is_protected(own, named):
     told = f"Public, so not protected: the number of {counted}, n = 4321."
     assert told in one.statement.protected
     assert "the domain, n and" in one.statement.assuming
-    assert "which of two values a protected record has" in one.statement.cost
+    values = "sets of records a protected person" if named else "values a protected record"
+    assert f"which of two {values} has" in one.statement.cost
     told = other.statement
     assert f"The number of {counted} is protected, too." in told.protected
     assert "there, nor on what" in told.protected
     assert " n = " not in str(told)
     assert "public" not in told.protected
     assert "the domain and" in told.assuming
-    assert "whether a protected record is there" in told.cost
+    assert f"whether a protected {'person' if named else 'record'} is there" in told.cost
     assert "finds a record in at most" in other.document()
     assert "finds one of two values of a record in at most" in one.document()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import subprocess
@@ -20,6 +21,7 @@ from scipy.stats import norm
 import curvedp as cdp
 import curvedp.batch
 from curvedp.privacy import registry
+from curvedp.privacy.guarantees import composed
 from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.statement import cost_of
 from registry_entries import PRODUCT, check_entry
@@ -91,6 +93,9 @@ def test_false_alarms_are_a_probability(false_alarms):
 
 def test_the_cost_is_rounded_up_and_a_large_budget_is_named():
     assert "in at most 26 % of cases" in cost_of(cdp.GDP(1.0))  # 25.95 %
+    assert "which of two values a protected record has" in cost_of(cdp.GDP(1.0))
+    named = cost_of(cdp.GDP(1.0), by_name=True)
+    assert "which of two sets of records a protected person has" in named
     assert "in at most 14 % of cases" in cost_of(cdp.PureDP(1.0))  # 13.59 %
     assert "PROTECTS NOBODY" in cost_of(cdp.PureDP(50.0))
     assert "PROTECTS NOBODY" in cost_of(cdp.GDP(10.0))
@@ -117,6 +122,44 @@ def test_a_release_names_data_unit_and_ledger(tmp_path):
     with pytest.raises(cdp.errors.LedgerError, match="data='visits'"):
         cdp.Ledger(cdp.GDP(2.0), path=path, data="others")
     assert cdp.Release.from_json(second.to_json()).provenance == second.provenance
+
+
+@pytest.mark.parametrize("unit", ["subject", "record", ""])
+def test_a_name_of_the_unit_is_not_said_to_protect_all_records_of_one(unit):
+    """Six records each of fifty subjects: the name alone protects one of the six."""
+    subjects = np.arange(300) // 6
+    ledger = cdp.Ledger(cdp.GDP(9.0), unit=unit)
+    owner = "subject" if unit == "subject" else "person"
+    warning = f"If one {owner} has several records, this protects one of them: say units="
+    bare = cdp.frechet_mean(ROWS, BALL, cdp.GDP(1.0), ledger=ledger)
+    groups = cdp.frechet_mean(ROWS, BALL, cdp.GDP(1.0), ledger=ledger, groups=subjects % 2)
+    for told in (bare, groups):
+        for text in (told.report(), told.document()):
+            assert warning in " ".join(text.split())
+    for own in ({"units": subjects}, {"records_per_unit": 6}):
+        told = cdp.frechet_mean(ROWS, BALL, cdp.GDP(1.0), ledger=ledger, **own)
+        assert "has several records" not in told.report()
+
+
+@pytest.mark.parametrize(("own", "most"), [({}, "GDP(mu=2)"), ({"guarantee": 0.4}, "nothing")])
+def test_a_report_about_groups_tells_what_a_person_in_all_of_them_gets(own, most):
+    guarantee = cdp.ApproxDP(1.0, own["guarantee"]) if own else cdp.GDP(1.0)
+    groups = np.arange(300) % 4
+    told = cdp.frechet_mean(ROWS, BALL, guarantee, groups=groups, coverage=False)
+    text = " ".join(told.report().split())
+    assert f"at most 1 group, {most}" in text
+    assert "if in all 4" in text
+    named = cdp.frechet_mean(ROWS, BALL, guarantee, groups=groups, units=np.arange(300))
+    assert "if in all" not in named.report(), "who is in more groups than said is refused"
+
+
+@pytest.mark.parametrize("guarantee", KINDS, ids=str)
+def test_a_guarantee_given_often_is_that_of_as_many(guarantee):
+    for times in (1, 2, 7, 1000):
+        assert composed(guarantee, times) == cdp.compose(*[guarantee] * times)
+    if isinstance(guarantee, cdp.ApproxDP):
+        with pytest.raises(ValueError, match="promises nothing"):
+            composed(guarantee, 10**7)
 
 
 def test_what_is_left_is_exact():
@@ -191,8 +234,13 @@ def test_the_parts_of_a_region_add_up():
 
 def test_estimators_report_what_they_released():
     model = cdp.learning.FrechetMean(ball=BALL, guarantee=cdp.GDP(1.0)).fit(ROWS)
-    assert model.report() == model.release_.report()
-    assert model.statement == model.release_.statement
+    own, told = model.release_.statement, model.statement
+    further = told.assuming.removeprefix(own.assuming)
+    assert further.startswith(" Where a search chose")
+    assert dataclasses.replace(told, assuming=own.assuming) == own
+    assert " ".join(model.report().split()).replace(further, "") == " ".join(
+        model.release_.report().split()
+    )
 
 
 # ------------------------------------------------------------------- registry and document

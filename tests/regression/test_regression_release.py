@@ -203,3 +203,57 @@ def test_a_velocity_that_lost_all_digits_is_no_longer_than_promised():
         assert np.all(np.isfinite(slope))
         carried = shorten(carry(manifold, velocity[None], point, end)[0], 28.0)
         assert np.linalg.norm(carried) <= 28.0 * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("kind", ["text", "array", "list", "category"])
+@pytest.mark.parametrize("call", [cdp.geodesic_regression, cdp.trend_test])
+def test_texts_as_covariates_are_refused_before_payment(kind, call):
+    """The type of a column is public; a column of objects has none, its texts count as missing."""
+    import pandas as pd
+
+    sex = np.where(np.arange(40) % 2, "F", "M")
+    one = {
+        "text": lambda: pd.Series(sex, name="sex", dtype="string"),
+        "array": lambda: sex,
+        "list": sex.tolist,
+        "category": lambda: pd.Series(sex, name="sex", dtype="category"),
+    }[kind]()
+    ball = cdp.Ball("sphere:2", [0.0, 0.0, 1.0], 0.7)
+    records, ledger = np.tile(ball.center, (40, 1)), cdp.Ledger(cdp.GDP(1.0))
+    with pytest.raises(TypeError, match="code two categories as 0 and 1") as refused:
+        call(one, records, ball, cdp.GDP(1.0), x_range=(0.0, 1.0), ledger=ledger)
+    assert ("'sex'" in str(refused.value)) == (kind not in ("array", "list"))
+    assert ledger.spent is None
+
+
+@pytest.mark.parametrize("wrong", [(0.0, 1.0), {"age": (0.0, 1.0), "sex": (0.0, 1.0)}])
+def test_the_form_of_several_ranges_is_said(wrong):
+    ball = cdp.Ball("sphere:2", [0.0, 0.0, 1.0], 0.7)
+    records = np.tile(ball.center, (40, 1))
+    with pytest.raises((TypeError, ValueError), match=r"\[\(x_lo, x_hi\), \(x_lo, x_hi\)\]"):
+        cdp.geodesic_regression(np.ones((40, 2)), records, ball, cdp.GDP(1.0), x_range=wrong)
+
+
+@pytest.mark.parametrize("frame", ["pandas", "polars"])
+def test_coefficients_have_the_names_of_the_covariates_columns(frame):
+    """Names of columns are public."""
+    import pandas as pd
+    import polars
+
+    rng = np.random.default_rng(0)
+    given = {
+        "age": rng.uniform(20.0, 60.0, 400),
+        "is_female": rng.integers(0, 2, 400).astype(float),
+    }
+    table = {"pandas": pd.DataFrame, "polars": polars.DataFrame}[frame](given)
+    ball = cdp.Ball("euclidean:2", [0.0, 0.0], 1.0)
+    records = 0.1 * rng.standard_normal((400, 2))
+    both = {"x_range": [(20.0, 60.0), (0.0, 1.0)]}
+    named = cdp.geodesic_regression(table, records, ball, cdp.GDP(2.0), **both)
+    firsts = [line.split()[0] for line in named.summary().splitlines()[1:3]]
+    assert firsts == ["age", "is_female"]
+    assert cdp.Release.from_json(named.to_json()) == named
+    bare = cdp.geodesic_regression(table.to_numpy(), records, ball, cdp.GDP(2.0), **both)
+    assert bare.summary().splitlines()[1].split()[0] == "x1"
+    age = cdp.geodesic_regression(table["age"], records, ball, cdp.GDP(2.0), x_range=(20.0, 60.0))
+    assert age.covariates == ("age",)

@@ -162,6 +162,22 @@ def test_extreme_velocities_and_moments_leave_the_metric_finite(space):
                         assert np.isfinite(metric.solution).all()
 
 
+@pytest.mark.parametrize("q", [1, 2, 4])
+def test_the_residual_variance_is_that_of_residuals_on_two_ends(q):
+    """Covariates of 0 and 1 lie at both ends, which nodes cut to the ranges do not reach."""
+    rng = np.random.default_rng(0)
+    times = rng.integers(0, 2, (500, q)) - 0.5
+    times[:, 0] = rng.uniform(-0.4, 0.4, 500)
+    times -= times.mean(axis=0)
+    law = CovariateLaw(law_of(times).moments, times.min(axis=0), times.max(axis=0))
+    leverage = float(law.leverage(times).max())
+    design = law.design(leverage)
+    even = CovariateLaw.gram(design, np.full(len(design), 1 / len(design)))
+    z = np.column_stack([np.ones(500), times])
+    meat = 0.3 * z.T @ z / 500 @ np.linalg.inv(even)  # its trace is that of the whitened one
+    assert law.residual_variance(meat, leverage) == pytest.approx(0.3, rel=1e-12)
+
+
 def test_nodes_have_the_moments_whatever_these_are():
     """Means anywhere in the range, and variances from nearly 0 to that of a law on both ends."""
     for mean in (-0.499, -0.4, -0.05, 0.0, 0.3, 0.45, 0.4999):

@@ -49,6 +49,19 @@ def test_boundary_points_have_the_quantile_as_quadratic_form(spec: str) -> None:
     np.testing.assert_allclose(quadratic_form(region, boundary), region.quantile, rtol=1e-7)
 
 
+def test_a_region_makes_each_release_that_it_rests_on_once(monkeypatch):
+    made, check = [], cdp.Release.__post_init__
+
+    def counted(release: cdp.Release) -> None:
+        made.append(release.statistic)
+        check(release)
+
+    monkeypatch.setattr(cdp.Release, "__post_init__", counted)
+    region = make_region("sphere:2")
+    assert made == [part.statistic for part in region.parts]
+    assert len(set(made)) == 3
+
+
 @pytest.mark.parametrize("spec", BALLS)
 def test_the_ends_of_the_axes_lie_on_the_boundary(spec: str) -> None:
     region = make_region(spec)

@@ -16,6 +16,7 @@ from curvedp import _core
 from curvedp.audit import audit_samples
 from curvedp.errors import CoverageWarning, ExistenceError, NoiseWarning
 from curvedp.privacy import ZCDP, ApproxDP
+from curvedp.privacy.coverage import Coverage
 from curvedp.statistics.coverage import Counting, share_of
 from curvedp.statistics.tallies import UNIT, Tally, categories, weights_of, whole_weights
 from exact_laws import RadialLaw, flat_volume, gaussian, ks_critical, ks_statistic, laplace
@@ -52,6 +53,38 @@ def test_every_record_is_inside_outside_or_no_point(case):
     expected[[3, 40, 41]] = 2.0
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(found == 0.0, ball.contains(records))
+
+
+@pytest.mark.parametrize("noise", ["Gaussian", "Laplace"])
+def test_a_share_within_its_own_error_is_not_warned_of(noise):
+    """Control: by the unbiased number alone some such shares were."""
+    rng, told, before = np.random.default_rng(0), 0, 0
+    for _ in range(2000):
+        outside, no_point = rng.normal([0.0, 10.0], 8.0, 2)
+        found = Coverage.of_numbers(outside, no_point, 4.0, 200, noise, cdp.GDP(1.0))
+        reach = {"Gaussian": 2.0, "Laplace": 2.5}[noise] * 4.0
+        is_said = any("no points" in text for text in found.warnings)
+        assert is_said == (no_point - reach > 4.0 and found.no_point > reach)
+        told += is_said
+        before += no_point - reach > 4.0
+    assert 0 < told < before
+
+
+@pytest.mark.parametrize(("beyond", "kind"), [(0.9e-5, 0), (1.1e-5, 1)])
+def test_a_point_on_the_edge_counts_as_inside_up_to_the_tolerance_of_records(beyond, kind):
+    """Half of the unit vectors in single precision lie beyond the unit ball by rounding."""
+    ball = cdp.Ball("euclidean:8", center=np.zeros(8), radius=1.0)
+    rng = np.random.default_rng(5)
+    records = rng.standard_normal((600, 8))
+    records /= np.linalg.norm(records, axis=1, keepdims=True)
+    single = records.astype(np.float32)
+    assert np.mean(~ball.contains(single.astype(float))) > 0.2
+    assert tally(ball, single.astype(float)) == [600, 0, 0]
+    records *= 1.0 + beyond
+    assert tally(ball, records) == [600 * (1 - kind), 600 * kind, 0]
+    assert np.linalg.norm(ball.project(records), axis=1).max() <= 1.0 + 1e-9
+    counted = cdp.frechet_mean(records, ball, cdp.GDP(1e3), coverage=True, seed=7).coverage
+    assert counted.outside == pytest.approx(600 * kind, abs=1.0)
 
 
 def test_a_product_counts_a_record_by_its_worst_part():
@@ -593,3 +626,18 @@ def test_a_plan_of_a_region_names_the_share_of_its_count():
         assert (
             own.high > cdp.plan("confidence_region", SPHERE, guarantee, n=600, coverage=False).high
         )
+
+
+def test_shown_numbers_are_the_closest_that_may_be():
+    """Euclidean projection: what is positive was moved by the same, what is 0 lay below that."""
+    generator, noise = np.random.default_rng(3), cdp.GDP(1.0)
+    for n in (1, 40, 10**6):
+        for outside, no_point in generator.normal(0.3 * n, n, (200, 2)).tolist():
+            found = Coverage.of_numbers(outside, no_point, 1.0, n, "Gaussian", noise)
+            shown = np.array([found.inside, found.outside, found.no_point])
+            moved = found.noisy - shown
+            share = moved[np.argmax(shown)]
+            assert (shown >= 0.0).all()
+            assert shown.sum() == pytest.approx(n, rel=1e-12)
+            np.testing.assert_allclose(moved[shown > 0.0], share, atol=1e-9 * n)
+            assert (moved[shown == 0.0] <= share + 1e-9 * n).all()

@@ -6,6 +6,7 @@ import dataclasses
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from mpmath import besseli, mpf
 from scipy import stats
@@ -58,6 +59,64 @@ def test_angles_of_many_turns_and_columns_are_the_same_angles():
     assert a.mean_direction == pytest.approx(c.mean_direction, abs=1e-6)
 
 
+PLACES = np.random.default_rng(5).normal([9.0, 48.0], 3.0, (400, 2))
+
+
+@pytest.mark.parametrize(
+    ("records", "said"),
+    [
+        (np.radians(PLACES), "radians"),
+        (PLACES, "degrees"),
+        (pd.DataFrame(np.radians(PLACES)[:, ::-1], columns=["lat", "lon"]), "radians"),
+        (pd.DataFrame(np.radians(PLACES), columns=["lon_rad", "lat_rad"]), None),
+    ],
+)
+def test_longitude_and_latitude_are_read_in_the_unit_that_is_said(records, said):
+    wanted = directions.mean_direction(PLACES, "sphere:2", cdp.GDP(1.0), seed=1)
+    found = directions.mean_direction(records, "sphere:2", cdp.GDP(1.0), angle_units=said, seed=1)
+    np.testing.assert_allclose(found.mean_direction, wanted.mean_direction, atol=1e-9)
+    middle = np.array([9.0, 48.0])
+    for place in (middle, middle + 30.0):
+        own = np.radians(place) if found.angle_units == "radians" else place
+        assert found.contains(own) == wanted.contains(place)
+    assert wanted.contains(middle)
+    assert not wanted.contains(middle + 30.0)
+    assert directions.compare_directions(found, wanted).angle < 1e-6  # whatever their units
+
+
+def test_units_of_angles_that_records_do_not_have_are_refused():
+    for records, manifold, said in (
+        (PLACES, "sphere:2", "hours"),
+        (np.ones((9, 3)), "sphere:2", "degrees"),
+        (np.ones((9, 4)), "sphere:3", "radians"),
+    ):
+        with pytest.raises(ValueError, match=r"hours|two numbers|angle_units is of"):
+            directions.mean_direction(records, manifold, cdp.GDP(1.0), angle_units=said)
+
+
+@pytest.mark.parametrize("name", ["hour", "time_hours", "t (hrs)"])
+def test_the_unit_in_a_columns_name_is_read_as_by_the_other_means(name):
+    wanted = directions.mean_direction(HOURS, "torus:1", FINE, angle_units="hours", seed=1)
+    table = pd.DataFrame({name: HOURS})
+    for records in (table, table[name]):
+        found = directions.mean_direction(records, "torus:1", FINE, seed=1)
+        assert (found.mean_direction, found.angle_units) == (wanted.mean_direction, "hours")
+        with pytest.raises(ValueError, match="say hours"):
+            directions.mean_direction(records, "torus:1", FINE, angle_units="radians")
+    axes = pd.DataFrame({"strike_deg": [170.0, 175.0, 5.0] * 50})
+    mean = directions.mean_direction(axes, "projective:1", FINE)
+    assert mean.angle_units == "degrees"
+    assert mean.mean_direction == pytest.approx(176.7, abs=0.1)
+
+
+def test_other_means_are_not_compared_as_directions():
+    rng = np.random.default_rng(0)
+    axis = directions.mean_axis(rng.normal([3.0, 0, 0], 1, (300, 3)), "projective:2", FINE)
+    with pytest.raises(TypeError, match=r"compare_means\(a\.region, b\.region\)"):
+        directions.compare_directions(axis, axis)
+    assert cdp.compare_means(axis.region, axis.region).p_value == pytest.approx(1.0)
+
+
 @pytest.mark.parametrize("p", [2, 3, 7, 64])
 @pytest.mark.parametrize("rho", [1e-6, 0.01, 0.3, 0.9, 0.999, 1 - 1e-7])
 def test_the_concentration_inverts_the_ratio_of_bessel_functions(p, rho):
@@ -102,7 +161,7 @@ def true_direction(name):
     manifold, draw = LAWS[name]
     x = draw(np.random.default_rng(99), 400_000)
     space = space_of(manifold)
-    mean = read_directions(space, x, "radians", 1).mean(axis=0)
+    mean = read_directions(space, x, None, 1)[0].mean(axis=0)
     if isinstance(space, cdp.Sphere):
         return mean
     return math.atan2(mean[1], mean[0]) / (2 if manifold == "projective:1" else 1)
@@ -397,3 +456,15 @@ def test_origins_have_names_and_axes_longitude_and_latitude():
     np.testing.assert_allclose(
         cdp.Projective(2).dist(cdp.Projective(2).as_points(found), axes), 0, atol=1e-7
     )
+
+
+def test_of_a_protected_number_of_records_the_report_tells_the_released_one():
+    """It uses fewer than there are: that number alone looked like the count."""
+    whole = cdp.GDP(2.0, neighbours="add-remove")
+    mean = directions.mean_direction(HOURS, "torus:1", whole, n_guess=2500, angle_units="hours")
+    words = " ".join(mean.report().split("\n\n")[0].split())
+    count = mean.region.count
+    assert f"records: as of n = {mean.region.n}, by the count" in words
+    assert f"count: {count.value} released (standard deviation" in words
+    public = directions.mean_direction(HOURS, "torus:1", cdp.GDP(2.0), angle_units="hours")
+    assert "records: n = 3000\n" in public.report()

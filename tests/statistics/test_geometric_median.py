@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -147,6 +148,29 @@ def test_a_refusal_comes_before_the_ledger_is_asked() -> None:
         cdp.geometric_median(records, ball, cdp.GDP(0.1), ledger=ledger)
     with pytest.warns(NoiseWarning):
         cdp.geometric_median(records[:3], ball, cdp.GDP(0.1))
+
+
+@pytest.mark.parametrize(("n", "warned"), [(20, True), (200, False)])
+def test_a_first_step_that_is_lost_is_warned_of_and_is_no_nearer_than_a_guess(
+    n: int, warned: bool
+) -> None:
+    """20 persons on SPD(8), radius 3, mu 1: the last step's noise alone is 40 % of the radius."""
+    ball = cdp.Ball(cdp.SPD(8), "identity", 3.0)
+    middle = moved(ball.manifold, ball.center, 0.73 * np.eye(36)[0])
+    records, groups = np.tile(middle, (40 * n, 1, 1)), np.arange(40 * n) // n
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = cdp.geometric_median(records, ball, cdp.GDP(1.0), groups=groups, coverage=False)
+    said = [str(one.message) for one in caught if one.category is NoiseWarning]
+    assert ["127 % of the radius" in one for one in said] == [True] * warned
+    errors = ball.manifold.dist(found.value, middle)
+    assert (np.mean(errors) > 0.73) == warned
+
+
+def test_a_plan_of_a_median_says_how_to_plan_one() -> None:
+    ball = cdp.Ball(cdp.SPD(2), "identity", 1.0)
+    with pytest.raises(ValueError, match="simulated records of your n, spread and ball"):
+        cdp.plan("geometric_median", ball, cdp.GDP(1.0), n=20)
 
 
 def test_noise_does_not_tell_the_error_and_the_report_says_so() -> None:

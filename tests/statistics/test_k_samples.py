@@ -449,3 +449,27 @@ def test_parameters_are_refused_before_the_ledger_is_asked() -> None:
     test = cdp.KSampleTest(samples=("a", "b"))
     with pytest.raises(ValueError, match="those of 2 samples"):
         cdp.release(test, records, flat(2), MU, labels=np.arange(30) % 3)
+
+
+def test_what_stands_in_the_place_of_labels_is_led_on() -> None:
+    ball, rng = flat(2), np.random.default_rng(0)
+    a, b = 0.1 * rng.standard_normal((2, 40, 2))
+    for wrong in ((a, b), (np.repeat([0, 1], 40), np.concatenate([a, b]))):
+        with pytest.raises(ValueError, match=r"records come first.*numpy\.repeat"):
+            cdp.k_sample_test(*wrong, ball, cdp.GDP(1.0))
+    with pytest.raises(TypeError, match=r"^labels must have exact equality.*astype\(int\)"):
+        cdp.k_sample_test(np.concatenate([a, b]), np.repeat([0.0, 1.0], 40), ball, cdp.GDP(1.0))
+
+
+def test_differences_that_are_no_coordinates_are_led_on() -> None:
+    ball, rng = cdp.Ball("spd:2", center="identity", radius=2.0), np.random.default_rng(0)
+    space = ball.manifold
+    coords = 0.1 * rng.standard_normal((200, 3))
+    records = space.exp(space.coords_to_tangent(coords, space.origin), space.origin)
+    one, other = (cdp.confidence_region(own, ball, cdp.GDP(9.0)) for own in np.split(records, 2))
+    made = cdp.compare_means(one, other)
+    with pytest.raises(ValueError, match="tangent_to_coords") as refused:
+        made.contains(np.zeros((2, 2)))
+    assert "chart_point" in str(refused.value)
+    zero = space.tangent_to_coords(np.zeros((2, 2)), made.chart_point)
+    assert made.contains(zero).shape == ()

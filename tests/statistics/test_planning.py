@@ -207,7 +207,7 @@ def test_records_are_added_until_laplace_noise_exists(statistic):
 
 
 def test_the_report_says_what_the_figures_are():
-    design = cdp.plan("frechet_variance", BALLS["sphere"], cdp.GDP(mu=1.0), n=2000)
+    design = cdp.plan("frechet_variance", BALLS["flat"], cdp.GDP(mu=1.0), n=2000)
     text = design.report()
     for part in ("2000", "GDP(mu=1)", f"{design.low:.4g} to {design.high:.4g}", "squared units"):
         assert part in text
@@ -222,6 +222,8 @@ def test_the_report_says_what_the_figures_are():
         ({"n": None}, ValueError, "either n .* or error"),
         ({"error": 0.1}, ValueError, "either n .* or error"),
         ({"statistic": "median"}, ValueError, "statistic must be one of"),
+        ({"statistic": "mean_direction"}, ValueError, "plan\\('confidence_region', .* rho"),
+        ({"statistic": "mean_axis"}, ValueError, "plan\\('confidence_region', .* eigenvalues"),
         ({"n": 0}, ValueError, "n must be"),
         ({"n": None, "error": -1.0}, ValueError, "error must be"),
         ({"n": None, "error": 1e-30}, ValueError, "no number of records"),

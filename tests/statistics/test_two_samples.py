@@ -347,3 +347,24 @@ def test_parameters_are_refused_before_the_ledger_is_asked() -> None:
         cdp.two_sample_test(records[:5], records[:5], SPD, cdp.GDP(0.1))
     with pytest.raises(ValueError, match="spread"):
         cdp.two_sample_power(SPD, (9, 9), cdp.GDP(1.0), shift=1.0, spread=[1.0, 2.0])
+
+
+def test_what_looks_like_a_p_value_is_named() -> None:
+    """A gap of .03 is no p-value of .03: the repr and the report say the verdict and what it is."""
+    ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.7)
+    records = cdp.datasets.uniform_ball(400, ball, rng=0)
+    where, arm = records[:, 0], np.repeat(["a", "b"], 200)
+    asked = ball, cdp.GDP(1.0)
+    for test in (
+        cdp.two_sample_test(records[:200], records[200:], *asked),
+        cdp.trend_test(where, records, *asked, x_range=(-1.0, 1.0)),
+    ):
+        told = f"rejects={test.rejects} at level 0.05, gap={test.value:.4g} (no p-value)"
+        assert told in repr(test)
+        assert "the gap, no p-value" in test.report()
+        assert "value=" not in repr(test)
+    means = cdp.k_sample_test(records, arm, *asked)
+    assert f"p_value={means.p_value:.4g}, rejects={means.rejects} at level 0.05" in repr(means)
+    report = " ".join(means.report().split())
+    for name in ("between", "expected_square", "norm"):
+        assert f"{name} = {getattr(means, name):.4g}" in report

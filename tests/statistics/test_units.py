@@ -116,7 +116,9 @@ def test_persons_of_groups_with_balls_of_their_own():
     found = cdp.frechet_mean(records, balls, cdp.GDP(1.0), **how)
     assert found.n.tolist() == [10, 10]
     assert cdp.compose(found.guarantee, found.guarantee) == found.total
-    with pytest.raises(ValueError, match="more than groups_per_unit=1"):
+    with pytest.raises(
+        ValueError, match=r"groups_per_unit=1: say groups_per_unit=.* \(--groups-per-unit"
+    ):
         cdp.frechet_mean(records, balls, cdp.GDP(1.0), groups=groups, units=units)
     secret = cdp.NoiseSecret(bytes(range(32)))
     twice = [

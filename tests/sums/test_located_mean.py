@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 import curvedp as cdp
 from command_line import run
-from curvedp.errors import CoverageWarning
+from curvedp.errors import CoverageWarning, ExistenceError, NoiseWarning
 from curvedp.manifolds import as_manifold
 from curvedp.privacy.base import Neighbours
 from manifold_list import FRAMES, KINDS, of
@@ -63,11 +64,65 @@ def test_the_mean_is_found_within_a_few_expected_errors(spec: str) -> None:
 def test_a_manifold_stands_in_the_balls_place_of_means_alone() -> None:
     records, _ = _records("sphere:2", 200)
     sphere = as_manifold("sphere:2")
-    for function in (cdp.frechet_variance, cdp.adaptive_mean, cdp.confidence_region):
+    needy = (cdp.adaptive_mean, cdp.confidence_region)
+    for function in (cdp.frechet_variance, cdp.variance_interval, *needy):
         with pytest.raises(TypeError, match="needs a public ball"):
             function(records, sphere, cdp.GDP(1.0))
+        told = function in (cdp.frechet_variance, cdp.variance_interval)
+        with pytest.raises(TypeError) as refused:
+            function(records, sphere, cdp.GDP(1.0))
+        assert ("2 * ball.radius" in str(refused.value)) == told
     with pytest.raises(TypeError, match="public Ball"):
         cdp.expected_error(sphere, 100, cdp.GDP(1.0))
+
+
+def test_a_ball_that_leaves_records_out_is_said_to_make_their_variance_smaller() -> None:
+    """A tenth of the records is spread ten times as far: twice the found radius cuts less."""
+    center = np.array([0.0, 0.0, 1.0])
+    ball = cdp.Ball("sphere:2", center, 0.1)
+    rng = np.random.default_rng(0)
+    spread = np.where(np.arange(4000) % 10 == 0, 0.3, 0.03)[:, None]
+    records = ball.manifold.exp(spread * rng.standard_normal((4000, 3)) * [1, 1, 0], center)
+    true = 2 * (0.9 * 0.03**2 + 0.1 * 0.3**2)
+    told = []
+    for factor in (1, 4):
+        own = cdp.Ball(ball.manifold, center, factor * ball.radius)
+        variance = cdp.frechet_variance(records, own, cdp.GDP(5.0))
+        interval = cdp.variance_interval(records, own, cdp.GDP(5.0))
+        for text in (variance.report(), interval.report()):
+            assert "so one that leaves some out makes it smaller" in " ".join(text.split())
+        told.append((variance.value.item(), interval.upper))
+    assert max(told[0]) < 0.5 * true < told[1][0]
+
+
+def test_a_search_among_records_in_another_order_asks_for_it() -> None:
+    parts = np.random.default_rng(1).standard_normal((400, 3, 3))
+    tensors = np.diag([1.6, 0.4, 0.3]) + 0.02 * (parts + parts.swapaxes(1, 2))
+    rows = tensors[:, [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]  # MRtrix's, read as FSL's
+    with pytest.warns(cdp.errors.CoverageWarning):
+        release = cdp.frechet_mean(rows, "spd:3", cdp.GDP(1.0))
+    assert not release.found
+    assert release.reason is not None
+    assert "order=" in release.reason
+    assert cdp.frechet_mean(cdp.SPD(3).as_points(rows, order="mrtrix"), "spd:3", cdp.GDP(1.0)).found
+
+
+def test_who_has_too_few_records_for_several_of_a_person_is_told_of_units() -> None:
+    records, _ = _records("sphere:2", 500)
+    few = {"guarantee": cdp.GDP(0.2), "records_per_unit": 40}
+    with pytest.raises(cdp.errors.ExistenceError, match="units=, each record's person, needs"):
+        cdp.frechet_mean(records, "sphere:2", **few)
+    with pytest.raises(cdp.errors.ExistenceError) as refused:
+        cdp.frechet_mean(records[:3], "sphere:2", cdp.GDP(0.2))
+    assert "needs fewer" not in str(refused.value)
+
+
+def test_no_report_tells_of_fewer_than_no_points() -> None:
+    records, _ = _records("sphere:2", 200)
+    release = cdp.frechet_mean(records, "sphere:2", cdp.GDP(1.0))
+    below = dataclasses.replace(release, n_points=-22.3)
+    assert "-22" not in below.report()
+    assert "0 records that are points" in below.report()
 
 
 def test_the_released_ball_is_one_for_other_statistics() -> None:
@@ -106,6 +161,44 @@ def test_records_that_are_no_points_are_counted_out_and_said() -> None:
     assert release.n_points == pytest.approx(700, abs=8.0 * release.n_points_error)
     assert float(cdp.Sphere(2).dist(release.value, center)) < 0.1
     assert "no points of sphere:2" in release.report().replace("\n", " ")
+
+
+@pytest.mark.parametrize("spec", ["spd:3", "hpd:2"])
+def test_indefinite_matrices_with_a_positive_diagonal_are_counted_out(spec: str) -> None:
+    space = as_manifold(spec)
+    records, center = _records(spec, 1000)
+    bad = records[:300].reshape(300, *space.point_shape)
+    bad[:, 0, 1] = bad[:, 1, 0] = 10.0 * bad[:, 0, 0]
+    assert np.isnan(space.as_points(bad)).any(axis=tuple(range(1, bad.ndim))).all()
+    with pytest.warns(CoverageWarning, match="deficient rank"):
+        release = cdp.frechet_mean(records, space, cdp.GDP(3.0))
+    assert release.n_points == pytest.approx(700, abs=8.0 * release.n_points_error)
+    assert float(space.dist(release.value, center)) < 0.1
+    with pytest.raises(ValueError, match=r"300 of 1000 points .* the first is number 0"):
+        cdp.nonprivate.frechet_mean(records, space)
+
+
+def test_units_are_not_called_records() -> None:
+    records, _ = _records("sphere:2", 1000)
+    records[:600] = np.nan
+    persons = np.arange(1000) // 2
+    with pytest.warns(
+        CoverageWarning, match=r"^the records of about \d+ of 500 units are no points"
+    ):
+        release = cdp.frechet_mean(records, cdp.Sphere(2), cdp.GDP(3.0), units=persons)
+    assert "units, by their records that are points" in " ".join(release.report().split())
+    assert "which of two sets of records a protected person has" in release.statement.cost
+    with pytest.raises(ExistenceError, match=r"20 records \(with units=, units\) are too few"):
+        cdp.frechet_mean(records, cdp.Sphere(2), cdp.GDP(0.1), units=persons // 25)
+
+
+def test_a_spread_that_noise_hides_is_said() -> None:
+    records, _ = _records("sphere:2", 1000)
+    release = cdp.frechet_mean(records, cdp.Sphere(2), cdp.GDP(1.0))
+    assert release.hidden is None
+    hidden = dataclasses.replace(release, spread=0.0)
+    assert "the clip level" in (hidden.hidden or "")
+    assert "WARNING: noise hides" in hidden.report()
 
 
 def test_too_few_records_are_refused_before_they_cost() -> None:
@@ -260,7 +353,8 @@ def test_half_of_the_noise_is_for_the_relation() -> None:
 @pytest.mark.parametrize("n", [0, 1, 2])
 def test_no_number_of_records_raises_where_it_is_protected(spec: str, n: int) -> None:
     records = _records(spec, 10)[0][:n]
-    release = cdp.frechet_mean(records, as_manifold(spec), ADD_REMOVE)
+    with pytest.warns(NoiseWarning, match="no mean was found, and the value is NaN: "):
+        release = cdp.frechet_mean(records, as_manifold(spec), ADD_REMOVE)
     assert not release.found
     assert abs(release.n_points) < 8.0 * release.n_points_error + 3.0
     release.report()

@@ -40,10 +40,13 @@ def test_groups_with_enough_records_are_shown_and_no_others() -> None:
     assert len(releases.laws) == 1
     shown = releases.report() + repr(releases) + releases._repr_html_() + ledger.report()
     shown += "".join(own.report() + own.to_json() for own in releases)
-    for secret in ("longer", "one of", "4 groups", "1104 records"):
+    for secret in ("longer", "one of 4", "4 groups", "1104 records"):
         assert secret not in shown
     assert ledger.spent == HIDDEN.to_replace()
-    assert "So is which groups there are." in releases.report().replace("\n            ", " ")
+    assert (
+        "So is which groups there are, but for large ones, whose names are shown."
+        in releases.report().replace("\n            ", " ")
+    )
     table = releases.to_arrow()
     assert table.num_rows == 2
     assert "longer" not in str(table.to_pydict())

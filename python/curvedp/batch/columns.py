@@ -265,7 +265,8 @@ def _points_of_lists(
     values = _floats(values, name)
     lengths = np.where(missing, -1, np.diff(starts))
     points = np.full((len(array), manifold.point_size), np.nan)
-    for length in {manifold.point_size, manifold.kernels.short_size or manifold.point_size}:
+    usual = manifold.kernels.short_size or manifold.point_size
+    for length in {manifold.point_size, usual, *reading.widths(manifold.written)}:
         own = np.flatnonzero(lengths == length)
         if not reading.reads(length, manifold.written):
             continue  # of another form than is said: no point

@@ -47,6 +47,8 @@ _TAIL = 1 << 16
 #: Files elsewhere that are asked at a time.
 _AT_ONCE = 16
 
+#: Endings of tables and arrays that are not Parquet.
+_OTHERS = (".npy", ".npz", ".csv", ".tsv", ".txt", ".json", ".feather", ".arrow", ".xlsx", ".h5")
 _T = TypeVar("_T")
 
 #: The place of a source as JSON holds it: one place, or the places of files.
@@ -171,7 +173,13 @@ def each_of(files: Sequence[File], work: Callable[[File], _T]) -> list[_T]:
 
 def damage(name: str) -> BatchError:
     """The error of a file that cannot be read."""
-    return BatchError(f"{name}: not a readable Parquet file, or damaged")
+    way = ""
+    if name.lower().endswith(_OTHERS):
+        way = (
+            ". A batch reads Parquet: write a table as such (pandas' to_parquet), or release "
+            "arrays by a function such as frechet_mean"
+        )
+    return BatchError(f"{name}: not a readable Parquet file, or damaged{way}")
 
 
 def fingerprint_of_files(
@@ -308,7 +316,7 @@ def find_files(location: Location) -> list[File]:
     try:
         return _with_keys(filesystem, base if len(parts) == 1 else None, paths)
     except (OSError, pa.ArrowException):
-        raise BatchError(f"{name_of(location)}: cannot be read") from None
+        raise damage(name_of(location)) from None
 
 
 def check_outside(out: str, location: Location) -> None:

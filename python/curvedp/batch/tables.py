@@ -31,7 +31,12 @@ from curvedp.privacy import Guarantee, Ledger, NoiseSecret
 from curvedp.privacy.coverage import Coverage, GroupCoverage, coverage_from_dict
 from curvedp.privacy.disclosed import Disclosed
 from curvedp.privacy.disclosure import Disclosure
-from curvedp.privacy.group_report import disclosure_of_groups, domain_text, report_of_groups
+from curvedp.privacy.group_report import (
+    disclosure_of_groups,
+    domain_text,
+    of_all_text,
+    report_of_groups,
+)
 from curvedp.privacy.payment import charged
 from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.secret import fingerprint_of
@@ -148,7 +153,7 @@ class BatchReleases(Disclosed):
             ("groups", f"{found['groups']}, by {', '.join(found['by'])}"),
             ("skipped: too small", str(found["groups_skipped"])),
             ("guarantee of each", str(self._guarantee)),
-            ("of all to one unit", str(Guarantee.from_dict(found["guarantee_of_all"]))),
+            ("of all to one unit", self._of_all),
             ("composition", found["composition"]),
             ("noise", found["noise"]),
             ("provenance", str(Provenance.from_dict(found["provenance"]))),
@@ -183,6 +188,14 @@ class BatchReleases(Disclosed):
     def _guarantee(self) -> Guarantee:
         """That of each group's release."""
         return Guarantee.from_dict(self.manifest["guarantee_of_each_group"])
+
+    @property
+    def _of_all(self) -> str:
+        found = self.manifest
+        total = Guarantee.from_dict(found["guarantee_of_all"])
+        released = found["groups"] - found["groups_skipped"]
+        asked = (self._guarantee, total, found["groups_per_unit"], released)
+        return of_all_text(*asked, found["assumptions"])
 
     @property
     def _about(self) -> str:

@@ -85,6 +85,9 @@ def _errors_in_one_line(arguments: Sequence[str]) -> Iterator[None]:
         failure = next((own for kind, own in _FAILURES if isinstance(error, kind)), None)
         if isinstance(error, BrokenPipeError) and not notes:
             raise  # who reads the output has enough
+        if isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError):
+            click.echo("; ".join(notes), err=True)  # so does who reads the report
+            raise SystemExit(0) from None
         is_own = not isinstance(error, OSError) and not (notes and isinstance(error, MemoryError))
         if failure is not None and is_own:
             said = str(error)
@@ -112,14 +115,38 @@ def _without_keys(argument: str) -> str:
     return f"{option}={public_name(place)}" if is_option else public_name(argument)
 
 
+def _refuse_several(arguments: Sequence[str]) -> None:
+    """Refuses several covariates, of which the last would be released as if it were all."""
+    given = [own.partition("=")[0] for own in arguments]
+    for option in ("--covariate", "--x-range"):
+        if given.count(option) > 1:
+            raise click.UsageError(
+                f"{option} is given twice, and takes one covariate: several are served in Python, "
+                "by geodesic_regression(x, ...) with x of shape (n, q)"
+            )
+
+
 class _App(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[_ARGUMENTS] = tuple(args)
         return super().parse_args(ctx, args)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        _refuse_several(rest)
+        return name, command, rest
+
     def invoke(self, ctx: click.Context) -> Any:
-        with _errors_in_one_line(ctx.meta[_ARGUMENTS]):
-            return super().invoke(ctx)
+        try:
+            with _errors_in_one_line(ctx.meta[_ARGUMENTS]):
+                return super().invoke(ctx)
+        except click.NoSuchOption as error:
+            if error.option_name != "--by":
+                raise
+            way = f"{error.message}: groups of records are released by curvedp batch"
+            raise click.UsageError(way, error.ctx) from None
 
 
 @click.group(cls=_App, context_settings={"help_option_names": ["-h", "--help"]})
@@ -187,12 +214,17 @@ _STATISTICS = {
     only=("mechanism", "level", "tau", "v_max"),
 )
 @click.option("--n", type=click.IntRange(min=1), help="Number of records: what error to expect?")
-@click.option("--error", type=float, help="Wished error: how many records are needed?")
+@click.option(
+    "--error",
+    type=float,
+    help="Wished error, as the radius in the units of the metric, radians for directions and "
+    "turns: how many records are needed?",
+)
 @click.option(
     "--spread",
     type=float,
-    help="A guess of the records' root mean square distance from their mean, for adaptive-mean and "
-    "region.",
+    help="A guess of the records' root mean square distance from their mean, in the unit of "
+    "--error: for adaptive-mean and region, and needed for a mean without a ball.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as json.")
 def plan(

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from curvedp._text import rounded_down
 from curvedp.privacy import Ledger
+from curvedp.privacy.group_report import of_all_text
 from curvedp.privacy.wording import limits_of_error
 
 __all__ = ["print_plan"]
@@ -37,11 +38,17 @@ def print_plan(
     read = f"{file.files} file{'s' if file.files > 1 else ''}"
     if parameters.units is None:  # how many records persons have is protected
         read += f", {file.rows} rows"
+    inside = f"{total} in {groups} groups by {', '.join(parameters.by)}"
+    if parameters.units is not None and call.groups_per_unit > 1:
+        inside += ", each counted in every group that it is in"
     rows = [
         ("input", read),
-        (counted, f"{total} in {groups} groups by {', '.join(parameters.by)}"),
+        (counted, inside),
         ("each group", str(call.promised)),
-        ("cost of all", str(call.total)),
+        (
+            "cost of all",
+            of_all_text(call.promised, call.total, call.groups_per_unit, groups - left_out),
+        ),
         ("skipped", f"{left_out} groups, too small for the noise to exist"),
         ("coverage", f"not counted: {uncounted}" if uncounted else "counted, with a small share"),
     ]

@@ -168,7 +168,9 @@ def read_csv(
 ) -> Array:
     """Records of a csv file, one per line."""
     is_one = manifold is not None and manifold.point_size == 1
-    names, rows = _table(path, columns, dialect, keep_blank=is_one and not dialect.header)
+    names, rows = _table(path, dialect, keep_blank=is_one and not dialect.header)
+    if columns is not None and not dialect.header:
+        rows, columns = _by_number(rows, columns, path), None
     if dialect.header or manifold is None:
         width = len(names) if dialect.header else len(rows[0])
         wanted = list(range(width)) if columns is None else select_names(names, columns, path)
@@ -197,23 +199,36 @@ def read_csv(
 
 def read_csv_labels(path: Path, name: str, dialect: Dialect) -> list[str | None]:
     """A column of labels of a csv file."""
-    names, rows = _table(path, [name], dialect)
+    if not dialect.header:
+        raise FileError(f"{path}: labels have a name, in the first line")
+    names, rows = _table(path, dialect)
     [place] = select_names(names, [name], path)
     # a line that is too short is a person of its own: what it holds must not decide
     cells = [row[place] if place < len(row) else f"line {k}" for k, row in enumerate(rows)]
     return [cell.strip() or None for cell in cells]
 
 
+def _by_number(rows: Sequence[list[str]], columns: Sequence[str], path: Path) -> list[list[str]]:
+    """Cells of columns that have numbers for names, from 1 on; empty ones of shorter lines."""
+    if not all(name.isdecimal() and int(name) for name in columns):
+        raise ValueError(
+            f"{path}: without a line of names columns are chosen by their numbers, from 1 on"
+        )
+    wanted = [int(name) - 1 for name in columns]
+    if max(wanted) >= len(rows[0]):
+        raise FileError(f"{path}: the first line has {len(rows[0])} cells")
+    missing = [""] * len(wanted)
+    return [[row[k] for k in wanted] if max(wanted) < len(row) else missing for row in rows]
+
+
 def _table(
-    path: Path, columns: Sequence[str] | None, dialect: Dialect, *, keep_blank: bool = False
+    path: Path, dialect: Dialect, *, keep_blank: bool = False
 ) -> tuple[list[str], list[list[str]]]:
     """Names of columns and the cells of each line below; without names all lines.
 
     Blank lines are skipped, except in a table of one column or with `keep_blank`, where they are
     empty cells.
     """
-    if columns is not None and not dialect.header:
-        raise FileError(f"{path}: columns can be chosen only when the first line names them")
     lines = dialect.lines(path)
     names = [name.strip() for name in dialect.cells(lines[0])] if dialect.header else []
     body = lines[1:] if dialect.header else lines
@@ -243,7 +258,7 @@ def _check_names(names: Sequence[str], dialect: Dialect, path: Path) -> None:
 
 
 def _check_numbers(row: Sequence[str], wanted: Sequence[int], dialect: Dialect, path: Path) -> None:
-    """Refuses a first record with digits that make no number, or of several words."""
+    """Refuses a first record with digits that make no number, or with words beside numbers."""
     words = [row[place].strip().lower() for place in wanted]
     are_words = all(re.search(r"[^\W\d_]", word) and not re.search(r"\d", word) for word in words)
     if len(words) > 1 and are_words and not _MISSING.issuperset(words):
@@ -251,7 +266,13 @@ def _check_numbers(row: Sequence[str], wanted: Sequence[int], dialect: Dialect, 
             f"{path}: the first record holds words in place of numbers: is it a second line of "
             "names, or of units? All lines below the first count as records"
         )
-    for place in wanted:
+    for place, word in zip(wanted, words, strict=True):
+        is_word = re.match(r"[^\W\d_]", word) and np.isnan(dialect.number(word))
+        if is_word and word not in _MISSING and len(words) > 1:
+            raise FileError(
+                f"{path}: the first record's cell {place + 1} holds a name or a code, no number: "
+                "choose the columns of points with --columns"
+            )
         if re.search(r"\d", row[place]) and np.isnan(dialect.number(row[place])):
             raise FileError(
                 f"{path}: the first record's cell {place + 1} holds digits that are no number as "

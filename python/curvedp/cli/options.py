@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from curvedp.manifolds.reading import ORDERS, UNITS_OF_ANGLES, Reading
+from curvedp.manifolds.reading import ORDERS, TRIANGLES, UNITS_OF_ANGLES, Reading
 from curvedp.manifolds.spaces import SPACE_NAMES
 
 __all__ = [
@@ -144,9 +144,11 @@ def reading_options(command: Command) -> Command:
         ),
         click.option(
             "--order",
-            type=click.Choice(list(ORDERS)),
+            type=click.Choice([*ORDERS, *TRIANGLES], case_sensitive=False),
             help="Of the six numbers of a diffusion tensor, as these programs write them: fsl (by "
-            "default) xx xy xz yy yz zz, dipy xx xy yy xz yz zz, mrtrix xx yy zz xy xz yz.",
+            "default) xx xy xz yy yz zz, dipy xx xy yy xz yz zz, mrtrix xx yy zz xy xz yz. Of any "
+            "SPD or correlation matrix: lower, its lower triangle row by row; nilearn, the same as "
+            "nilearn vectorises it.",
         ),
     ):
         command = option(command)
@@ -192,7 +194,11 @@ def data_options(command: Command) -> Command:
             type=click.Choice([",", ";", "tab", "|"]),
             help="What separates the cells of a csv file; by default commas.",
         ),
-        click.option("--columns", help="Columns of a csv or parquet file, separated by commas."),
+        click.option(
+            "--columns",
+            help="Columns of a csv or parquet file, separated by commas; with --no-header their "
+            "numbers, from 1 on.",
+        ),
         click.option("--key", help="Member of an npz file."),
     ):
         command = option(command)

@@ -32,6 +32,8 @@ Guarantee = PureDP | ApproxDP | ZCDP | GDP
 Array = NDArray[np.float64]
 
 _BUDGET_ENTRY = re.compile(r"(epsilon|delta|rho|mu)\s*=\s*(\d[\d.]*(?:e[+-]?\d+)?)")
+#: Centres that have a name, as a message lists them.
+_NAMES = "identity or a multiple, as 0.7*identity, for matrices; origin"
 _IDENTITY = re.compile(r"(?:(?P<factor>[0-9.eE+-]+)\s*\*\s*)?identity")
 
 
@@ -149,7 +151,8 @@ def _parse_center(text: str, manifold: Manifold) -> Array:
 def _center_from_file(path: Path, manifold: Manifold) -> Array:
     if not path.is_file():
         raise FileError(
-            f"--center {path}: neither a known name, nor numbers separated by commas, nor a file"
+            f"--center {path}: neither a known name ({_NAMES}), nor numbers separated by commas, "
+            "nor a file"
         )
     if path.suffix.lower() == ".json":
         try:

@@ -10,11 +10,15 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
+from curvedp._text import rounded_up
 from curvedp._validation import FloatArray, as_array, as_count, as_float_array
 from curvedp.domain import Ball
+from curvedp.errors import ExistenceError
 from curvedp.manifolds import Manifold, Sphere, as_manifold
 
 _GOLDEN_ANGLE = math.pi * (3 - math.sqrt(5))
+#: Volumes of cells below e to this power lose digits, or are 0.
+_LEAST_LOG_CELL = -700.0
 
 
 class Mesh:
@@ -265,6 +269,8 @@ def ball_mesh(ball: Ball, n: int) -> Mesh:
     ------
     ValueError, TypeError
         If `n` is not a positive integer.
+    ExistenceError
+        In so many dimensions that doubles do not hold the cells' volumes.
 
     Examples
     --------
@@ -283,7 +289,15 @@ def ball_mesh(ball: Ball, n: int) -> Mesh:
     else:
         coords = radius * _unit_ball(space.dim, count)
         log_volume = space.dim / 2 * math.log(math.pi) - math.lgamma(space.dim / 2 + 1)
-        cell = math.exp(log_volume + space.dim * math.log(radius)) / count
+        log_cell = log_volume + space.dim * math.log(radius) - math.log(count)
+        if log_cell < _LEAST_LOG_CELL:
+            least = math.exp((_LEAST_LOG_CELL - log_volume + math.log(count)) / space.dim)
+            raise ExistenceError(
+                f"cells of a ball of radius {radius:g} in {space.dim} dimensions have volumes "
+                f"below what doubles hold: radii from {rounded_up(least, 3)} on, in another unit, "
+                "have not"
+            )
+        cell = math.exp(log_cell)
         volumes = cell * np.exp(space.log_volume_density(coords))
     points = space.exp(space.coords_to_tangent(coords, ball.center), ball.center)
     return Mesh(space, points, volumes)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp._guard import quiet
+from curvedp._hints import hinting
 from curvedp._validation import FloatArray
 from curvedp.descriptors.alignment import as_configurations, best_rotations, blocks
 
@@ -14,6 +15,7 @@ _THINNEST = 1e-6
 
 
 @quiet
+@hinting
 def fill_landmarks(landmarks: ArrayLike, template: ArrayLike) -> FloatArray:
     """Specimens whose missing landmarks stand where a public template has them.
 

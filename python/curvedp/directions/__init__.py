@@ -8,6 +8,9 @@ Formulas are those of Mardia and Jupp, Directional Statistics (2000); noise and 
 covariance enter through the region. docs/directions.md.
 """
 
+from typing import TYPE_CHECKING, NoReturn
+
+from curvedp._hints import no_such_name
 from curvedp.directions.axis import MeanAxis
 from curvedp.directions.comparison import DirectionComparison, compare_directions
 from curvedp.directions.mean import MeanDirection
@@ -27,3 +30,9 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> NoReturn:
+        raise no_such_name(name, own=__name__)

@@ -71,6 +71,9 @@ def compare_directions(
     Raises
     ------
     ValueError
+        For those of two manifolds or units.
+    TypeError
+        For others, such as mean axes.
 
     Examples
     --------
@@ -84,7 +87,15 @@ def compare_directions(
     True
     """
     alpha = as_probability(level, "level")
-    if (a.manifold, a.angle_units) != (b.manifold, b.angle_units):
+    for own in (a, b):
+        if not isinstance(own, MeanDirection):
+            raise TypeError(
+                f"compare_directions takes two of mean_direction, got {type(own).__name__}: of "
+                "mean axes compare_means(a.region, b.region) tests the orientation tensors, "
+                "spreads too"
+            )
+    is_plane = not a.manifold.startswith("sphere")
+    if a.manifold != b.manifold or (is_plane and a.angle_units != b.angle_units):
         raise ValueError("compare mean directions of one manifold, in one unit of angles")
     starts = [own.resultant / np.linalg.norm(own.resultant) for own in (a, b)]
 

@@ -20,13 +20,14 @@ from curvedp.directions.of_region import OfRegion
 from curvedp.directions.reading import (
     RIM,
     Angles,
+    as_angles,
     as_radians,
     in_units,
     of_angles,
     size_of,
     space_of,
-    unit_of,
     unit_vectors,
+    usual_unit,
 )
 from curvedp.directions.uniformity import p_value_of_uniformity, told_p_value
 from curvedp.manifolds import Manifold, Projective, Sphere, Torus
@@ -47,8 +48,9 @@ class MeanDirection(OfRegion):
         Of E x, on the unit ball of R^p, from one release of records.
     manifold : str
         ``"torus:1"`` for angles, ``"sphere:d"`` for unit vectors, ``"projective:1"`` for axes.
-    angle_units : {"radians", "degrees", "hours"}
-        Of angles: of `mean_direction`, `half_angle` and `circular_std`.
+    angle_units : {"radians", "degrees", "hours"}, optional
+        Of angles, radians by default: of `mean_direction`, `half_angle` and `circular_std`. On the
+        2-sphere of longitude and latitude that `contains` and `p_value` take, degrees by default.
 
     Raises
     ------
@@ -66,7 +68,7 @@ class MeanDirection(OfRegion):
 
     region: ConfidenceRegion
     manifold: str
-    angle_units: Angles = "radians"
+    angle_units: Angles = None  # type: ignore[assignment]
 
     _statistic: ClassVar[str] = "mean direction"
 
@@ -74,10 +76,11 @@ class MeanDirection(OfRegion):
         if not isinstance(self.region, ConfidenceRegion):
             raise TypeError("region must be a ConfidenceRegion")
         space = space_of(self.manifold)
-        unit_of(self.angle_units)
+        unit = as_angles(self.angle_units or usual_unit(space))
         if self.region.manifold != f"euclidean:{size_of(space)}":
             raise ValueError(f"the region is on {self.region.manifold}, not that of {space.spec}")
         object.__setattr__(self, "manifold", space.spec)
+        object.__setattr__(self, "angle_units", unit)
 
     @functools.cached_property
     def _space(self) -> Manifold:
@@ -244,7 +247,9 @@ class MeanDirection(OfRegion):
         if isinstance(self._space, Torus) or (is_axes and np.ndim(directions) < 2):
             turns = 2.0 if is_axes else 1.0
             return of_angles(as_radians(directions, self.angle_units) * turns)
-        return unit_vectors(self._space, self._space.as_points(directions))
+        is_lonlat = self.manifold == "sphere:2" and np.shape(directions)[-1:] == (2,)
+        said = self.angle_units if is_lonlat else None
+        return unit_vectors(self._space, self._space.as_points(directions, angle_units=said))
 
     @functools.cached_property
     def rim(self) -> FloatArray | None:
@@ -313,7 +318,7 @@ class MeanDirection(OfRegion):
         level, rho = f"{100 * self.region.level:g} %", self.mean_resultant_length
         facts = [("mean direction", self._direction_text())]
         if len(self.resultant) <= 3:
-            reach, unit, also = self.half_angle, self.angle_units, ""
+            reach, unit, also = self.half_angle, str(self.angle_units), ""
             if isinstance(self._space, Sphere):
                 unit, also = "radians", f" ({math.degrees(reach):.3g} degrees)"
             known = self.rim is not None

@@ -11,7 +11,7 @@ from curvedp._html import card
 from curvedp.privacy import Guarantee
 from curvedp.privacy.disclosed import Disclosed
 from curvedp.privacy.disclosure import Disclosure
-from curvedp.privacy.of_parts import report_of_parts
+from curvedp.privacy.of_parts import report_of_parts, used_by
 from curvedp.privacy.statement import Statement
 from curvedp.privacy.wording import NOT_PRIVATE, alarm_of
 from curvedp.statistics.region import ConfidenceRegion
@@ -76,11 +76,12 @@ class OfRegion(Disclosed):
         return displayed(self, "curvedp.plotting:DirectionDisplay.from_mean", ax=ax)
 
     def _facts_of_region(self) -> list[tuple[str, str]]:
-        facts = [
+        count = self.region.count
+        return [
             ("guarantee", str(self.guarantee or NOT_PRIVATE)),
-            ("records", f"n = {self.region.n}"),
+            ("records", used_by(self.region.parts, self.region.n)),
+            *([] if count is None else [("count", str(count))]),
         ]
-        return facts
 
     def _repr_html_(self) -> str:
         counted = self.region.coverage

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from curvedp._validation import FloatArray, as_float_array
+from curvedp._validation import FloatArray, as_array, as_float_array
 from curvedp.manifolds import Manifold, Projective, Sphere, Torus, as_manifold
-from curvedp.manifolds.reading import UNITS_OF_ANGLES
+from curvedp.manifolds.reading import PLAIN, UNITS_OF_ANGLES, Reading
 
 Angles = Literal["radians", "degrees", "hours"]
 
@@ -49,6 +49,11 @@ def unit_of(unit: str) -> float:
     return UNITS_OF_ANGLES[unit]
 
 
+def as_angles(unit: str) -> Angles:
+    unit_of(unit)
+    return cast(Angles, unit)
+
+
 def in_units(radians: float, manifold: str, angle_units: str) -> float:
     """An angle of the embedded circle, in the unit of the records; on spheres in radians."""
     if manifold.startswith("sphere"):
@@ -72,19 +77,37 @@ def size_of(space: Manifold) -> int:
     return space.dim + 1
 
 
+def usual_unit(space: Manifold) -> Angles:
+    """The unit of angles where none is said: on spheres that of longitude and latitude."""
+    return "degrees" if isinstance(space, Sphere) else "radians"
+
+
 def read_directions(
-    space: Manifold, records: ArrayLike, angle_units: Angles, least: int
-) -> FloatArray:
-    """Unit vectors, shape (n, p), of records of any values; NaN for what is no direction."""
-    unit = unit_of(angle_units)
-    if not isinstance(space, Sphere):
-        given = as_float_array(records, "records")
-        if given.ndim == 1 or isinstance(space, Torus):
-            circle = Torus(1)
-            values = circle.as_points(circle.read_records(given * unit, least=least))[:, 0]
-            return of_angles(values * (2.0 if isinstance(space, Projective) else 1.0))
-    points = space.as_points(space.read_records(records, least=least))
-    return unit_vectors(space, points)
+    space: Manifold, records: ArrayLike, angle_units: Angles | None, least: int
+) -> tuple[FloatArray, Angles]:
+    """Unit vectors, shape (n, p), NaN for what is no direction, and the unit of angles.
+
+    That is the one which is said, or which a column has in its name.
+    """
+    if angle_units is not None:
+        unit_of(angle_units)
+    reads = Torus(1) if _are_angles(space, records) else space
+    is_of_vectors = isinstance(space, Projective) and reads is space
+    said = PLAIN if is_of_vectors else Reading(angle_units=angle_units).check(reads.written)
+    points = reads.as_points(reads.read_records(records, least=least, reading=said))
+    unit = angle_units or reads.named(records, said)[1].angle_units or usual_unit(space)
+    if reads is space:
+        return unit_vectors(space, points), as_angles(unit)
+    return of_angles(points[:, 0] * (2.0 if isinstance(space, Projective) else 1.0)), as_angles(
+        unit
+    )
+
+
+def _are_angles(space: Manifold, records: ArrayLike) -> bool:
+    if isinstance(space, Projective):
+        shape = as_array(records, "records").shape
+        return len(shape) == 1 or shape[1:] == (1,)
+    return isinstance(space, Torus)
 
 
 def of_angles(radians: FloatArray) -> FloatArray:

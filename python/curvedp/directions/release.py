@@ -33,7 +33,7 @@ def mean_direction(
     guarantee: Guarantee,
     *,
     groups: None = None,
-    angle_units: Angles = "radians",
+    angle_units: Angles | None = None,
     level: float = 0.95,
     **call: Unpack[CallOptions],
 ) -> MeanDirection: ...
@@ -44,7 +44,7 @@ def mean_direction(
     guarantee: Guarantee,
     *,
     groups: GroupsLike,
-    angle_units: Angles = "radians",
+    angle_units: Angles | None = None,
     level: float = 0.95,
     **call: Unpack[CallOptions],
 ) -> Mapping[Hashable, MeanDirection]: ...
@@ -56,7 +56,7 @@ def mean_direction(
     guarantee: Guarantee,
     *,
     groups: GroupsLike = None,
-    angle_units: Angles = "radians",
+    angle_units: Angles | None = None,
     level: float = 0.95,
     **call: Unpack[CallOptions],
 ) -> MeanDirection | Mapping[Hashable, MeanDirection]:
@@ -79,8 +79,9 @@ def mean_direction(
         Of the release (of each group).
     groups : array-like, optional
         As in `frechet_mean`.
-    angle_units : {"radians", "degrees", "hours"}
-        Of angles given as such.
+    angle_units : {"radians", "degrees", "hours"}, optional
+        Of angles, by default what their column has in its name (``time_hours``), else radians; of
+        longitude and latitude, degrees by default.
     level : float
         Of the confidence set.
     units, records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, coverage
@@ -105,11 +106,11 @@ def mean_direction(
     """
     space = space_of(manifold)
     _check(guarantee, "mean_direction", call)
-    vectors = read_directions(space, records, angle_units, _least(guarantee))
+    vectors, unit = read_directions(space, records, angle_units, _least(guarantee))
     regions = _regions(vectors, guarantee, groups, level, call)
     if isinstance(regions, ConfidenceRegion):
-        return MeanDirection(regions, space.spec, angle_units)
-    found = {label: MeanDirection(own, space.spec, angle_units) for label, own in regions.items()}
+        return MeanDirection(regions, space.spec, unit)
+    found = {label: MeanDirection(own, space.spec, unit) for label, own in regions.items()}
     return MappingProxyType(found)
 
 

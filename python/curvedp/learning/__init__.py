@@ -3,6 +3,9 @@
 Needs the extra ``sklearn``. Not imported by ``import curvedp``: write ``import curvedp.learning``.
 """
 
+from typing import TYPE_CHECKING, NoReturn
+
+from curvedp._hints import no_such_name
 from curvedp.learning.estimator import Estimator
 from curvedp.learning.frechet_mean import FrechetMean
 from curvedp.learning.geodesic_regression import GeodesicRegression
@@ -24,3 +27,9 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> NoReturn:
+        raise no_such_name(name, own=__name__)

@@ -7,7 +7,7 @@ import functools
 import inspect
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
@@ -19,6 +19,7 @@ from curvedp._labels import refuse_missing
 from curvedp._validation import FloatArray
 from curvedp.checked_domain import check_any_ball, check_ball
 from curvedp.domain import Ball
+from curvedp.errors import BudgetError
 from curvedp.learning._sklearn import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -40,6 +41,11 @@ from curvedp.statistics.call import CommonOptions, CoverageOption
 
 #: Parameters that are values with parameters of their own.
 _VALUES = ("ball", "guarantee")
+#: What no guarantee of a fit covers.
+_SEARCHED = (
+    "Where a search chose parameters by scores of these records that does not hold: its choice has "
+    "no guarantee."
+)
 #: What a fit sets before it is paid for, and what it sets of what was paid.
 _OPENED, _PAID = ("_domain", "n_features_in_", "feature_names_in_"), ("release_", "releases_")
 
@@ -78,7 +84,11 @@ class Estimator(BaseEstimator, Disclosed):  # type: ignore[misc]
 
     Each call of `fit` is a new release and spends the guarantee again, also in clones, folds of a
     cross-validation and candidates of a search: k candidates with m folds cost k m releases, and
-    one more for the refit. With a ledger all are charged to it.
+    one more for the refit. With a ledger all are charged to it. A search on private records gives
+    each fit ``budget.split([1] * (k * m + 1))[0]``; what it chooses has no guarantee.
+
+    A fitted model is stored and copied (`pickle`, `copy`) with its ledger closed: it predicts, and
+    refuses to be fitted again until ``set_params(ledger=...)``.
 
     `get_params` and `set_params` also know the parts of ball and guarantee, such as
     ``ball__radius`` and ``guarantee__mu``: both never change, so setting a part sets a new one.
@@ -108,6 +118,8 @@ class Estimator(BaseEstimator, Disclosed):  # type: ignore[misc]
 
     Attributes
     ----------
+    guarantee_ : Guarantee
+        Of all that the fit released together.
     n_features_in_ : int
         Entries of a record, or columns of a table.
     coverage_ : Coverage, GroupCoverage or None
@@ -116,7 +128,8 @@ class Estimator(BaseEstimator, Disclosed):  # type: ignore[misc]
     Notes
     -----
     `score` is computed from the records given, without privacy. For records that need protection
-    publish neither it nor what a search has chosen by it.
+    publish neither it nor what a search has chosen by it. `transform` maps each record without
+    noise: **a model that a later step of a pipeline fits to its results is not private.**
     """
 
     #: True if the ball may be one of a product of manifolds.
@@ -175,21 +188,41 @@ class Estimator(BaseEstimator, Disclosed):  # type: ignore[misc]
         return self
 
     @property
+    def guarantee_(self) -> Guarantee:
+        """Guarantee of all that the fit released together."""
+        return self._disclosure().guarantee
+
+    @property
     def statement(self) -> Statement:
         """Five sentences about the fit; see `Release.statement`."""
-        check_is_fitted(self)
-        found: Statement = vars(self)["release_"].statement
-        return found
+        return self._disclosure().statement
 
     def _disclosure(self) -> Disclosure:
         check_is_fitted(self)
-        return self._facts_of(vars(self)["release_"])
+        own = self._told_facts()
+        told = replace(own.statement, assuming=f"{own.statement.assuming} {_SEARCHED}")
+        return replace(own, model=type(self).__name__, statement=told)
 
     def report(self) -> str:
         """Plain text about what the fit released; see `Release.report`."""
-        check_is_fitted(self)
+        told = self._disclosure().statement
+        return self._told_report().replace(str(self._told_facts().statement), str(told))
+
+    def _told_facts(self) -> Disclosure:
+        """Facts about the releases of a fit, as of any records."""
+        return self._facts_of(vars(self)["release_"])
+
+    def _told_report(self) -> str:
+        """The releases' own report."""
         text: str = vars(self)["release_"].report()
         return text
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state of a copy; that of a fitted model spends nothing, and names no place."""
+        state: dict[str, Any] = dict(super().__getstate__())
+        if self.ledger is not None and any(name in state for name in _PAID):
+            state["ledger"] = self.ledger.closed_copy()
+        return state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -263,7 +296,12 @@ def all_or_nothing(
         before = dict(own)
         try:
             return fit(model, *args, **kwargs)
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, BudgetError):
+                error.add_note(
+                    "Each fit of a search or cross-validation is paid for: k candidates and m "
+                    "folds with a refit take budget.split([1] * (k * m + 1))[0] each."
+                )
             if all(own.get(name) is before.get(name) for name in _PAID):
                 for name in _OPENED:
                     own.pop(name, None)

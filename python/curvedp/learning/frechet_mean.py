@@ -119,7 +119,7 @@ class FrechetMean(Transformer):
         """Coordinates of log_p x at the released mean p, shape (n, dim).
 
         Each record is projected on the ball and mapped on its own: the result needs as much
-        protection as the records.
+        protection as the records, and so does a model that a later step of a pipeline fits to it.
 
         Parameters
         ----------

@@ -15,13 +15,12 @@ from curvedp._hints import hinting
 from curvedp._labels import refuse_missing
 from curvedp._validation import FloatArray
 from curvedp.errors import NoiseWarning
-from curvedp.learning._sklearn import ClassifierMixin, check_is_fitted
+from curvedp.learning._sklearn import ClassifierMixin
 from curvedp.learning.estimator import Transformer, all_or_nothing, public_labels, renamed
 from curvedp.manifolds import Manifold
-from curvedp.privacy import Guarantee, Release
+from curvedp.privacy import Release
 from curvedp.privacy.base import adds_or_removes
 from curvedp.privacy.disclosure import Disclosure
-from curvedp.privacy.statement import Statement
 from curvedp.statistics.adaptive_mean import adaptive_mean
 from curvedp.statistics.frechet_mean import frechet_mean
 from curvedp.statistics.grouping import GroupsLike
@@ -64,10 +63,9 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
         Released means, in the order of `classes_`.
     releases_ : dict
         The release of each class by its label.
-    guarantee_ : Guarantee
-        Of all releases together.
     doubts_ : tuple of str
-        Empty unless the noise of a mean is larger than its distance from another class's.
+        Empty unless the noise of a mean is larger than what it leaves of the distance to another
+        class's: the squared noise of both than half of the squared distance of their releases.
 
     Notes
     -----
@@ -117,8 +115,8 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
         Warns
         -----
         NoiseWarning
-            If the noise of a class's mean is larger than its distance from the mean of another
-            class (`doubts_`), which the released means and their expected errors tell.
+            If the noise of a class's mean is larger than what it leaves of the distance to the mean
+            of another class (`doubts_`), which the released means and their expected errors tell.
         """
         records = self._open(X)
         classes, groups = self._classes_of(y, len(records))
@@ -137,7 +135,6 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
         named = replace(found, labels=classes.tolist())
         self.releases_: dict[Any, Release] = dict(named.items())
         self._told, self._report = self._facts_of(named), named.report()
-        self.guarantee_: Guarantee = found.total
         self.coverage_ = found.coverage
         self.doubts_ = _doubts(self._manifold, classes, self.means_, found.expected_error)
         for doubt in self.doubts_:
@@ -160,19 +157,11 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
             )
         return public_labels(y, n)
 
-    @property
-    def statement(self) -> Statement:
-        """Five sentences about the releases of all classes; see `Release.statement`."""
-        check_is_fitted(self)
-        return self._told.statement
-
-    def _disclosure(self) -> Disclosure:
-        check_is_fitted(self)
+    def _told_facts(self) -> Disclosure:
         return self._told
 
-    def report(self) -> str:
-        """Plain text about the releases of all classes, and `doubts_`; see `Releases.report`."""
-        check_is_fitted(self)
+    def _told_report(self) -> str:
+        """The report about all classes, and `doubts_`; see `Releases.report`."""
         lines = (line for doubt in self.doubts_ for line in ["", *textwrap.wrap(doubt, 88)])
         return self._report + "".join(f"{line}\n" for line in lines)
 
@@ -234,6 +223,7 @@ def _doubts(
     named = ", ".join(map(str, doubtful[:_NAMED])) + (", ..." if len(doubtful) > _NAMED else "")
     return (
         f"the noise of the means of {len(doubtful)} of {len(classes)} classes ({named}) is larger "
-        "than the distance of another class's mean: they are told apart less well than by means "
+        "than what it leaves of the distance to another class's mean (an estimate from one draw, "
+        "which near the bound falls on either side): they are told apart less well than by means "
         "without noise. Use a larger budget, more records, a smaller ball or fewer classes.",
     )

@@ -185,7 +185,8 @@ class TangentPCA(Transformer):
         Returns
         -------
         ndarray, shape (n, n_components)
-            In units of the metric. As private as the records.
+            In units of the metric. As private as the records, and so is a model that a later step
+            of a pipeline fits to it.
 
         Raises
         ------

@@ -117,6 +117,7 @@ class PrivateMail(Conventions):
     #: The statistic of rows and labels that it releases.
     _kind: ClassVar[type[Embedding]] = Embedding
 
+    @hinting
     def __init__(
         self,
         n_components: int = 2,
@@ -297,7 +298,8 @@ class PrivateMail(Conventions):
         row = as_float_array(query, "query")
         if row.ndim > 1 and len(row) != 1:
             raise ValueError(
-                f"query must have shape (m,), got {row.shape}: use embed_queries for many"
+                f"query must have shape (m,), got {row.shape}: use embed_queries for many, "
+                "and ravel() for an image"
             )
         public, statistic = self._asked(anchors, anchor_labels, method, n_cells, subset_size)
         found = self._ask(statistic, row.reshape(1, -1), None, dict(call))

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
+from curvedp._hints import hinting
 from curvedp._validation import FloatArray, as_count, as_points
 from curvedp.manifolds.reading import Written
 from curvedp.manifolds.records import RecordReader
@@ -60,6 +61,10 @@ class Manifold(RecordReader):
     _origin_name: ClassVar[str | None] = None
     #: Whether projections of normal numbers are uniform on it.
     _is_compact: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        if "__init__" in cls.__dict__:
+            cls.__init__ = hinting(cls.__init__)  # type: ignore[method-assign]
 
     def __init__(
         self, kind: str, size: int, parameter: float, point_shape: tuple[int, ...]

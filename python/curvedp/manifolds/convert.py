@@ -34,10 +34,13 @@ _ELSEWHERE = {
     "s": "sphere",
     "h": "hyperboloid",
     "poincare": "hyperboloid",
+    "lorentz": "hyperboloid",
     "poincareball": "hyperboloid",
     "r": "euclidean",
     "rp": "projective",
     "t": "torus",
+    "circle": "torus",
+    "clock": "torus",
     "gr": "grassmann",
     "preshape": "kendall",
     "se": "rigid-motions",
@@ -95,7 +98,7 @@ def _meant(text: str) -> str:
     known = [name for space in SPACES for name in space._names] + [*RigidMotions._names]
     given = _ELSEWHERE.get(parts[1].replace("_", ""), parts[1])
     close = difflib.get_close_matches(given, known, n=1, cutoff=0.75)
-    sizes = re.findall(r"\d+", parts[2])
+    sizes = re.findall(r"\d+", parts[2]) or ["1"] * (close == ["torus"])
     return f" (did you mean {':'.join([close[0], *sizes])!r}?)" if close else ""
 
 

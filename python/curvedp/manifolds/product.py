@@ -138,10 +138,15 @@ class Product(Manifold):
         return self.join(value) if is_tuple else super()._numbers(value, name, reading)
 
     def read_records(
-        self, value: ArrayLike, name: str = "records", *, least: int = 1
+        self,
+        value: ArrayLike,
+        name: str = "records",
+        *,
+        least: int = 1,
+        reading: Reading = PLAIN,
     ) -> FloatArray:
         if not isinstance(value, tuple) or len(value) != len(self.factors):
-            return super().read_records(value, name, least=least)
+            return super().read_records(value, name, least=least, reading=reading)
         named = zip(self.factors, value, range(1, len(value) + 1), strict=True)
         parts = [
             factor.read_records(part, f"part {i} of {name}", least=least)

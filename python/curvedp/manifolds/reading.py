@@ -1,15 +1,16 @@
 """Numbers of records in other orders and units, as names of columns or a word say.
 
 Names of columns and the words are public. So ``lat, lon`` is read as longitude and latitude,
-``w, x, y, z`` as a quaternion with its scalar last, ``Dxx, Dyy, Dzz, Dxy, Dxz, Dyz`` as the upper
-triangle row by row, ``lon_rad, lat_rad`` in radians. What names and words say of one table must
-agree.
+``w, x, y, z`` and ``q0, q1, q2, q3`` as a quaternion with its scalar last, ``x1, x2, ..., y1, ...``
+as landmarks, ``Dxx, Dyy, Dzz, Dxy, Dxz, Dyz`` as the upper triangle row by row, ``lon_rad,
+lat_rad`` in radians. What names and words say of one table must agree.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType, NoneType
@@ -20,13 +21,36 @@ from numpy.typing import NDArray
 
 from curvedp._validation import as_choice
 
-__all__ = ["ORDERS", "PLAIN", "UNITS_OF_ANGLES", "Reading", "Written"]
+__all__ = ["ORDERS", "PLAIN", "TRIANGLES", "UNITS_OF_ANGLES", "Reading", "Written"]
+
+#: What axes of the plane that are given as angles are led to.
+AXES_AS_ANGLES = (
+    "axes given as angles are read by directions.mean_direction(angles, 'projective:1', ...); here "
+    "give vectors, numpy.column_stack([numpy.cos(t), numpy.sin(t)]) of t in radians"
+)
 
 #: Names of one number in lower case, the usual one first.
 Aliases = tuple[str, ...]
 
-_LONLAT: tuple[Aliases, ...] = (("lon", "long", "longitude", "lng"), ("lat", "latitude"))
+#: An angle round a sphere and one up from its equator: on the Earth, in the sky, of
+#: palaeomagnetism, above a horizon, of geology. Declination is the second of one pair and the first
+#: of another, so that names are read in pairs.
+_PAIRS: tuple[tuple[Aliases, Aliases], ...] = (
+    (("lon", "long", "longitude", "lng"), ("lat", "latitude")),
+    (("ra", "right_ascension"), ("dec", "de", "decl", "declination")),
+    (("dec", "decl", "declination"), ("inc", "incl", "inclination")),
+    (("az", "azimuth"), ("alt", "altitude", "el", "elevation")),
+    (("trend",), ("plunge",)),
+)
+#: Angles of spheres that are neither, or one or the other by who writes them.
+_OTHER_ANGLES = frozenset(
+    ("colat", "colatitude", "zenith", "polar", "theta", "phi", "strike", "dip", "rake")
+)
 _XYZ: tuple[Aliases, ...] = (("x",), ("y",), ("z",))
+#: A quaternion by numbers from 0 on begins with its scalar.
+_Q1230: tuple[Aliases, ...] = (("q1", "q_1"), ("q2", "q_2"), ("q3", "q_3"), ("q0", "q_0"))
+#: A coordinate of a landmark: x1, X_1, 1.x, lm1_x.
+_LANDMARK = re.compile(r"(.*?)(?:([xy])[._]?(\d{1,9})|(\d{1,9})[._]?([xy]))")
 
 #: Units of angles, in radians.
 UNITS_OF_ANGLES: Mapping[str, float] = MappingProxyType(
@@ -43,6 +67,9 @@ ORDERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "mrtrix": ("xx", "yy", "zz", "xy", "xz", "yz"),
     }
 )
+#: A triangle of a symmetric matrix that is not the upper one: the lower one row by row, and that of
+#: nilearn's sym_matrix_to_vec, whose diagonal is divided by √2.
+TRIANGLES = ("lower", "nilearn")
 
 
 @dataclass(frozen=True)
@@ -53,10 +80,10 @@ class Written:
     ----------
     spec : str
         The space.
-    kind : {"", "lonlat", "quaternion", "symmetric", "angles"}
+    kind : {"", "lonlat", "quaternion", "symmetric", "correlation", "angles", "landmarks"}
         "" for any others.
     size : int
-        Order of a symmetric matrix, number of angles.
+        Order of a symmetric matrix, number of angles or of landmarks in the plane.
     """
 
     spec: str
@@ -70,8 +97,9 @@ class Reading:
 
     Attributes
     ----------
-    order : {"fsl", "dipy", "mrtrix"} or None
-        Of the six numbers of a symmetric 3 x 3 matrix.
+    order : {"fsl", "dipy", "mrtrix", "lower", "nilearn"} or None
+        Of the six numbers of a symmetric 3 x 3 matrix, in capitals or not; of the lower triangle of
+        a symmetric or correlation matrix, row by row (`TRIANGLES`).
     scalar_first : bool or None
         Of quaternions.
     angle_units : {"radians", "degrees", "hours"} or None
@@ -95,7 +123,8 @@ class Reading:
 
     def __post_init__(self) -> None:
         if self.order is not None:
-            as_choice(self.order, tuple(ORDERS), "order")
+            own = self.order.lower() if isinstance(self.order, str) else self.order
+            object.__setattr__(self, "order", as_choice(own, (*ORDERS, *TRIANGLES), "order"))
         if not isinstance(self.scalar_first, (bool, NoneType)):
             raise TypeError(f"scalar_first must be True or False, got {self.scalar_first!r}")
         if self.angle_units is not None:
@@ -109,15 +138,23 @@ class Reading:
         ValueError
             Otherwise.
         """
-        if self.order is not None and not (space.kind == "symmetric" and space.size == 3):
-            raise ValueError(f"order is that of six numbers of spd:3, not of {space.spec}")
+        if self.order in TRIANGLES and space.kind not in ("symmetric", "correlation"):
+            raise ValueError(
+                f"order={self.order!r} is a triangle of an SPD or correlation matrix, not of "
+                f"{space.spec}"
+            )
+        if self.order in ORDERS and not (space.kind == "symmetric" and space.size == 3):
+            raise ValueError(
+                f"order={self.order!r} is that of six numbers of spd:3, not of {space.spec}"
+            )
         if self.scalar_first is not None and space.kind != "quaternion":
             raise ValueError(f"scalar_first is of quaternions on rotations:3, not {space.spec}")
         if self.angle_units is not None:
             if space.kind not in ("angles", "lonlat"):
+                way = f": {AXES_AS_ANGLES}" if space.spec == "projective:1" else ""
                 raise ValueError(
                     "angle_units is of longitude and latitude and of angles on a torus, not of "
-                    f"{space.spec}"
+                    f"{space.spec}{way}"
                 )
             if self.angle_units == "hours" and space.kind != "angles":
                 raise ValueError("longitude and latitude are in degrees or radians, not in hours")
@@ -134,24 +171,50 @@ class Reading:
         if self == PLAIN:
             return rows
         width = rows.shape[-1] if rows.ndim else 1
-        for said, wanted in (("order", 6), ("scalar_first", 4)):
-            if getattr(self, said) is not None and width != wanted:
-                raise ValueError(
-                    f"{said} is of records of {wanted} numbers, and {name} have {width} on their "
-                    "last axis"
-                )
-        if self.order is not None:
-            written = ORDERS[self.order]
-            rows = rows[..., [written.index(entry) for entry in ORDERS["fsl"]]]
-        if self.scalar_first:
-            rows = rows[..., [1, 2, 3, 0]]
+        if not self.reads(width, space, angles=False):
+            said = "scalar_first" if self.order is None else "order"
+            wanted = " or ".join(map(str, self.widths(space)))
+            raise ValueError(
+                f"{said} is of records of {wanted} numbers, and {name} have {width} on their last "
+                "axis"
+            )
+        if self.order == "nilearn" and width == space.size * (space.size + 1) // 2:
+            scale = np.ones(width)
+            scale[np.cumsum(np.arange(1, space.size + 1)) - 1] = math.sqrt(2)
+            with np.errstate(all="ignore"):  # what leaves the range of doubles is no point
+                rows = rows * scale
+        if (written := self.permutation(width, space)) is not None:
+            rows = rows[..., written]
         return self._scaled(rows, space, name)
 
-    def reads(self, width: int, space: Written) -> bool:
+    def widths(self, space: Written) -> tuple[int, ...]:
+        """Numbers of a record whose order is said; nothing if none is."""
+        if self.order in TRIANGLES:
+            whole = space.size * (space.size + 1) // 2
+            return (whole,) if space.kind == "symmetric" else (whole - space.size, whole)
+        if self.order is not None:
+            return (6,)
+        return () if self.scalar_first is None else (4,)
+
+    def reads(self, width: int, space: Written, *, angles: bool = True) -> bool:
         """True if records of so many numbers can be written so."""
-        fits = self.order is None or width == 6
-        fits &= self.scalar_first is None or width == 4
-        return fits and (self.angle_units is None or _default_unit(space, width) is not None)
+        fits = width in (self.widths(space) or (width,))
+        in_units = angles and self.angle_units is not None
+        return fits and not (in_units and _default_unit(space, width) is None)
+
+    def permutation(self, width: int, space: Written) -> NDArray[np.intp] | None:
+        """Numbers of a record that a point's, or its short form's, are; None if as they come."""
+        if (written := ORDERS.get(self.order or "")) is not None:
+            return np.array([written.index(entry) for entry in ORDERS["fsl"]])
+        if self.order in TRIANGLES:
+            m = space.size
+            own = int(width < m * (m + 1) // 2)  # the first diagonal that is there
+            at = np.zeros((m, m), dtype=np.intp)
+            at[np.tril_indices(m, -own)] = np.arange(width)
+            at += np.tril(at, -1).T
+            is_whole = space.kind == "correlation" and own == 0
+            return at.ravel() if is_whole else at[np.triu_indices(m, own)]
+        return np.array([1, 2, 3, 0]) if self.scalar_first else None
 
     def of_columns(self, names: Sequence[str], space: Written) -> tuple[list[int], Reading]:
         """The places of a point's columns in the order of a point, and what is left to be read.
@@ -179,31 +242,38 @@ class Reading:
             contradict each other or this reading.
         """
         self.check(space)
-        known = _readings(space).get(len(names), ())
+        if space.kind == "landmarks":
+            return _places_of_landmarks(names, space), self
+        readings = [known for known in _readings(space) if len(known) == len(names)]
         angular = _default_unit(space, len(names)) is not None
         bare = [_without_unit(name) for name in names] if angular else list(names)
         rest = self._with_units_of(names, space) if angular else self
         written = replace(self, angle_units=None)
         said = list(range(len(names)))
-        if known:
-            said = written.of_rows(np.arange(len(names)), space, "columns").tolist()
-        for prefix in _prefixes(bare[0], known) if known else ():
-            places = [_place(name, prefix, known) for name in bare]
-            if sorted(places) == list(range(len(known))):
-                found = [places.index(k) for k in range(len(known))]
+        if readings:
+            written.of_rows(np.zeros(len(names)), space, "columns")  # refused if they do not fit
+            if (order := written.permutation(len(names), space)) is not None:
+                said = order.tolist()
+        for known in readings:
+            if found := _places(bare, known):
                 if written != PLAIN and said != found:
                     raise ValueError(
                         f"columns {', '.join(names)} say by their names that they are not written "
                         f"as {written.words}: leave that out, and they are read by name"
                     )
+                if self.order == "nilearn":  # which says how they are scaled, too
+                    return list(range(len(names))), rest
                 return found, replace(rest, order=None, scalar_first=None)
-        for at, place in enumerate(_place(bare[own], "", known) for own in said):
-            if place not in (-1, at) and not bare[said[at]].isdecimal():
-                expected = ", ".join(own[0] for own in known)
+        _refuse_others(names, space)
+        for at, own in enumerate(said):
+            places = [_place(bare[own], "", known) for known in readings]
+            told = [k for k, place in enumerate(places) if place != -1]
+            if told and at not in places and not bare[own].isdecimal():
+                expected = ", ".join(other[0] for other in readings[told[0]])
                 raise ValueError(
-                    f"column {names[said[at]]!r} is number {at + 1} of a point, and by its name "
-                    f"number {place + 1}: points of {space.spec} are read as {expected}. Name "
-                    "all columns so, or none"
+                    f"column {names[own]!r} is number {at + 1} of a point, and by its name "
+                    f"number {places[told[0]] + 1}: points of {space.spec} are read as "
+                    f"{expected}. Name all columns so, or none"
                 )
         return list(range(len(names))), rest
 
@@ -253,13 +323,94 @@ class Reading:
 PLAIN = Reading()
 
 
-def columns_of_points(names: Sequence[str], space: Written) -> list[str]:
+def _refuse_others(names: Sequence[str], space: Written) -> None:
+    """Raises ValueError where columns are by their names no point's, or not a point's alone."""
+    if own := _columns_of_points(names, space):
+        raise ValueError(
+            f"beside the columns of points stand others: take those of points, table[{own}], on "
+            f"the command line --columns {','.join(own)}"
+        )
+    readings = _readings(space)
+    fitting = {name for known in readings if len(known) == len(names) for name in _all(known)}
+    elsewhere = {name for known in readings for name in _all(known)} - fitting
+    if not fitting:  # one column of lists, or a number that is refused
+        return
+    if len(names) == 2:  # of maps, whose x and y are longitude and latitude
+        elsewhere -= _all(_XYZ)
+    for name in names:
+        bare = _without_unit(name)
+        if bare in elsewhere and not bare.isdecimal():
+            raise ValueError(
+                f"column {name!r} belongs by its name to points of {space.spec} that are written "
+                f"in another number of columns than {len(names)}: take the columns of points alone"
+            )
+        if space.kind == "lonlat" and len(names) == 2 and bare in _OTHER_ANGLES:
+            raise ValueError(
+                f"column {name!r} is by its name no longitude and no latitude, as which two "
+                "columns are read: convert the angles, and name the columns lon and lat"
+            )
+
+
+def _columns_of_points(names: Sequence[str], space: Written) -> list[str]:
     """Of more columns those whose names say that they are a point's; none if they do not."""
-    for known in _readings(space).values():
-        found = [[name for name in names if _without_unit(name) in own] for own in known]
-        if all(len(one) == 1 for one in found):
-            return [name for (name,) in found]
+    if space.kind == "landmarks":
+        return [names[at] for at in _landmarks(names, space.size)]
+    if space.kind == "angles":
+        angles = [name for name in names if _unit(name)]
+        return angles if len(angles) == space.size < len(names) else []
+    bare = [_without_unit(name) for name in names]
+    for known in _readings(space):
+        if len(known) < len(names) and (found := _places(bare, known)):
+            return [names[at] for at in found]
     return []
+
+
+def _places_of_landmarks(names: Sequence[str], space: Written) -> list[int]:
+    """The places of x and y of each landmark, by their numbers; as they come if none has one."""
+    if found := _landmarks(names, space.size):
+        if len(found) < len(names):
+            _refuse_others(names, space)
+        return found
+    if len(names) == 2 * space.size and all(_LANDMARK.fullmatch(own.lower()) for own in names):
+        raise ValueError(
+            f"columns {', '.join(names[:4])}, ... name coordinates, but not x and y of each of "
+            f"{space.size} landmarks: name all so, as in x1, y1, x2, y2, or none"
+        )
+    return list(range(len(names)))
+
+
+def _landmarks(names: Sequence[str], size: int) -> list[int]:
+    """The places of x and y of as many landmarks, in the order of their numbers; else none.
+
+    All names have one prefix; others may stand among them.
+    """
+    places: dict[str, dict[tuple[int, str], list[int]]] = {}
+    for at, name in enumerate(names):
+        if told := _LANDMARK.fullmatch(name.lower()):
+            key = (int(told[3] or told[4]), told[2] or told[5])
+            places.setdefault(told[1], {}).setdefault(key, []).append(at)
+    for own in places.values():
+        numbers = sorted({number for number, _ in own})
+        if len(numbers) == size and len(own) == 2 * size and max(map(len, own.values())) == 1:
+            return [own[number, axis][0] for number in numbers for axis in "xy"]
+    return []
+
+
+def _places(names: Sequence[str], known: Sequence[Aliases]) -> list[int]:
+    """The place of the one column that names each number of a point; none if one has none.
+
+    All names have one prefix.
+    """
+    shared = Counter(prefix for name in names for prefix in _prefixes(name, known))
+    for prefix in sorted((own for own in shared if shared[own] >= len(known)), key=len):
+        of_names = [_place(name, prefix, known) for name in names]
+        if all(of_names.count(k) == 1 for k in range(len(known))):
+            return [of_names.index(k) for k in range(len(known))]
+    return []
+
+
+def _all(known: Sequence[Aliases]) -> set[str]:
+    return {name for own in known for name in own}
 
 
 def _default_unit(space: Written, width: int) -> str | None:
@@ -279,17 +430,17 @@ def _without_unit(name: str) -> str:
     return _UNIT_IN_NAME.sub("", name.lower()) or name
 
 
-def _readings(space: Written) -> dict[int, tuple[Aliases, ...]]:
-    """Names of the numbers of a point, or of its short form, by how many there are."""
+def _readings(space: Written) -> tuple[tuple[Aliases, ...], ...]:
+    """Names of the numbers of a point, and of its short forms."""
     if space.kind == "lonlat":
-        return {2: _LONLAT, 3: _XYZ}
+        return (*_PAIRS, _XYZ)
     if space.kind == "quaternion":
-        return {4: (*_XYZ, ("w",)), 9: _entries(3)}
+        return (*_XYZ, ("w",)), _Q1230, _entries(3)
     if space.kind == "symmetric":
         m = space.size
         upper = tuple(_entry(m, i, j) + _entry(m, j, i) for i in range(m) for j in range(i, m))
-        return {m * (m + 1) // 2: upper, m * m: _entries(m)}
-    return {}
+        return upper, _entries(m)
+    return ()
 
 
 def _entries(m: int) -> tuple[Aliases, ...]:
@@ -302,11 +453,10 @@ def _entry(m: int, i: int, j: int) -> Aliases:
     return ("xyz"[i] + "xyz"[j], *numbers) if m <= 3 else numbers
 
 
-def _prefixes(name: str, known: Sequence[Aliases]) -> list[str]:
-    """Beginnings that all names may have, shortest first."""
+def _prefixes(name: str, known: Sequence[Aliases]) -> set[str]:
+    """What the name may begin with, where its end is known."""
     lower = name.lower()
-    ends = {alias for own in known for alias in own if lower.endswith(alias)}
-    return sorted((lower[: len(lower) - len(alias)] for alias in ends), key=len)
+    return {lower[: len(lower) - len(end)] for end in _all(known) if lower.endswith(end)}
 
 
 def _place(name: str, prefix: str, known: Sequence[Aliases]) -> int:

@@ -12,8 +12,15 @@ from numpy.typing import ArrayLike
 
 from curvedp import _core
 from curvedp._hints import hinting
-from curvedp._validation import FloatArray, as_array, as_float_array, as_points, of_cell
-from curvedp.manifolds.reading import PLAIN, Reading, Written, columns_of_points
+from curvedp._validation import (
+    FloatArray,
+    as_array,
+    as_float_array,
+    as_points,
+    of_cell,
+    refuse_texts,
+)
+from curvedp.manifolds.reading import PLAIN, Reading, Written
 
 
 class RecordReader(abc.ABC):
@@ -54,7 +61,9 @@ class RecordReader(abc.ABC):
         """The points that records stand for, as every release reads them.
 
         A record is a point, up to 1e-5 relative, as an array or flat, or its shorter form: the
-        upper triangle of a symmetric matrix row by row, longitude and latitude in degrees on the
+        upper triangle of a symmetric matrix row by row (of a correlation matrix the entries above
+        the diagonal; lower triangles need `order`: of 3 rows or more they have as many numbers, in
+        another order), longitude and latitude in degrees on the
         2-sphere, a quaternion with its scalar last or a SciPy ``Rotation``, a point of the Poincaré
         ball, the projector on a subspace. Directions, axes and quaternions may have any length,
         landmarks any place and size, angles any number of turns; a subspace is the span of any
@@ -67,10 +76,13 @@ class RecordReader(abc.ABC):
         records : array-like, shape (..., *point_shape), (..., point_size) or (..., short form)
             Landmarks also as an array of complex numbers, shape (..., k_landmarks), complex
             matrices as one of shape (..., m, m).
-        order : {"fsl", "dipy", "mrtrix"}, optional
+        order : {"fsl", "dipy", "mrtrix", "lower", "nilearn"}, optional
             Of the six numbers of a diffusion tensor: xx, xy, xz, yy, yz, zz, as FSL's dtifit has
             them and as they are read by default; xx, xy, yy, xz, yz, zz, dipy's lower triangle;
-            xx, yy, zz, xy, xz, yz, MRtrix's.
+            xx, yy, zz, xy, xz, yz, MRtrix's. Of a symmetric or correlation matrix of any size:
+            "lower", its lower triangle row by row; "nilearn", as nilearn's ``vectorize=True`` and
+            ``sym_matrix_to_vec`` have it, with a diagonal that is divided by √2. Of correlations
+            with the diagonal or without.
         scalar_first : bool, optional
             True for quaternions w, x, y, z, as MNE, pyquaternion and Eigen's constructor have
             them; by default the scalar is last, as in SciPy and ROS.
@@ -122,7 +134,12 @@ class RecordReader(abc.ABC):
         return points
 
     def read_records(
-        self, value: ArrayLike, name: str = "records", *, least: int = 1
+        self,
+        value: ArrayLike,
+        name: str = "records",
+        *,
+        least: int = 1,
+        reading: Reading = PLAIN,
     ) -> FloatArray:
         """Records, shape (n, *point_shape) with n >= least, whatever form they come in.
 
@@ -134,6 +151,8 @@ class RecordReader(abc.ABC):
             For messages.
         least : {0, 1}
             With 0 an empty container of any dtype is no records.
+        reading : Reading
+            How their numbers are written.
 
         Raises
         ------
@@ -144,7 +163,7 @@ class RecordReader(abc.ABC):
             shape = getattr(value, "shape", (0,))
             columns = shape if len(shape) > 1 and 0 not in shape[1:] else (0, *self.point_shape)
             return self._whole(np.empty(columns), name)
-        array = self._numbers(value, name)
+        array = self._numbers(value, name, reading)
         if self.point_shape == (1,) and array.ndim == 1:
             array = array[:, None]  # numbers, each of them a point
         if array.shape == self.point_shape and array.shape[1:] == (self.kernels.short_size,):
@@ -152,20 +171,19 @@ class RecordReader(abc.ABC):
             points = self._complete(array.reshape(len(array), -1))
             assert points is not None
             array = points.reshape(len(points), *self.point_shape)
-        columns = [str(own) for own in getattr(value, "columns", ())]
-        array = self._whole(array, name, is_n_public=least > 0, columns=columns)
+        array = self._whole(array, name, is_n_public=least > 0)
         if array.ndim != len(self.point_shape) + 1:
             wanted, got = _shape(("n", *self.point_shape)), _shape(array.shape, least > 0)
             further = "; of a volume take the points of a public mask: as_points(volume, mask=mask)"
+            if isinstance(value, list | tuple):
+                further = "; a list of arrays of records is joined by numpy.concatenate"
             is_volume = array.ndim > len(self.point_shape) + 1
             raise ValueError(f"{name} must have shape {wanted}, got {got}{further * is_volume}")
         if len(array) < least:
             raise ValueError(f"{name} is empty: a data set needs at least one record")
         return array
 
-    def _whole(
-        self, value: Any, name: str, *, is_n_public: bool = True, columns: Sequence[str] = ()
-    ) -> FloatArray:
+    def _whole(self, value: Any, name: str, *, is_n_public: bool = True) -> FloatArray:
         """Records of any form in that of points, shape (..., *point_shape); values stay theirs."""
         array = self._numbers(value, name)
         size = len(self.point_shape)
@@ -177,9 +195,9 @@ class RecordReader(abc.ABC):
         if rows is None:
             wanted, got = _shape(("...", *self.point_shape)), _shape(array.shape, is_n_public)
             entries = f"; {self._expected_entries}" if self.kernels.short_size else ""
-            if chosen := columns_of_points(columns, self.written):
-                entries = f": take those of points, table[{chosen}]"
             entries += self._meant(array.shape)
+            if array.ndim == size + 1 and array.shape[:-1] == self.point_shape:
+                entries += "; records come first: numpy.moveaxis(records, -1, 0)"
             raise ValueError(f"{name} must have shape {wanted}, got {got}{entries}")
         return rows.reshape(*lead, *self.point_shape)
 
@@ -188,27 +206,51 @@ class RecordReader(abc.ABC):
 
         A table's by the names of its columns.
         """
-        order = None
+        order, reading = self.named(value, reading)
+        refuse_texts(value, name)
         if hasattr(value, "to_numpy"):
             column = as_array(value, name)
             if column.dtype == np.dtype(object) and column.ndim == 1:  # cells hold lists or arrays
                 return self._of_cells([of_cell(cell) for cell in column], reading)
-            if column.ndim == 2 and len(names := getattr(value, "columns", ())):
-                order, reading = reading.of_columns([str(own) for own in names], self.written)
-            named = getattr(value, "name", None)
-            if column.ndim == 1 and self.point_size == 1 and isinstance(named, str):
-                _, reading = reading.of_columns([named], self.written)
         numbers = as_float_array(value, name)
         numbers = numbers if order is None else numbers[..., order]
         if reading == PLAIN:
             return np.ascontiguousarray(numbers)
         return np.ascontiguousarray(reading.of_rows(numbers, self.written, name))
 
+    def named(self, value: Any, reading: Reading = PLAIN) -> tuple[list[int] | None, Reading]:
+        """The order of a table's columns by their names, and how their numbers are written.
+
+        Parameters
+        ----------
+        value : Any
+            None and the reading for what has no names.
+        reading : Reading
+            What is said.
+
+        Returns
+        -------
+        list of int or None
+        Reading
+
+        Raises
+        ------
+        ValueError
+            As in `Reading.of_columns`.
+        """
+        if hasattr(value, "to_numpy"):
+            if len(names := getattr(value, "columns", ())):
+                return reading.of_columns([str(own) for own in names], self.written)
+            named = getattr(value, "name", None)
+            if self.point_size == 1 and isinstance(named, str):
+                return None, reading.of_columns([named], self.written)[1]
+        return None, reading
+
     def _of_cells(self, cells: Sequence[FloatArray | None], reading: Reading) -> FloatArray:
         """Points from flat lists of numbers of any lengths, each a function of its own list."""
         size = self.point_size
         rows = np.full((len(cells), size), np.nan)
-        for length in {size, self.kernels.short_size or size}:
+        for length in {size, self.kernels.short_size or size, *reading.widths(self.written)}:
             own = [k for k, cell in enumerate(cells) if cell is not None and len(cell) == length]
             block = np.array([cells[k] for k in own]).reshape(len(own), length)
             if not reading.reads(length, self.written):
@@ -272,7 +314,9 @@ def as_masked(records: FloatArray, mask: ArrayLike) -> FloatArray:
         raise TypeError("mask must be of bool, or of 0 and 1")
     if chosen.ndim == 0 or chosen.shape != records.shape[: chosen.ndim]:
         shapes = f"{records.shape}, got {chosen.shape}"
-        raise ValueError(f"mask must have the shape of the leading axes of records, {shapes}")
+        each = ": of a volume for each subject take records[:, mask], and leave mask out"
+        each *= chosen.shape == records.shape[1 : 1 + chosen.ndim]
+        raise ValueError(f"mask must have the shape of the leading axes of records, {shapes}{each}")
     if not chosen.any():
         raise ValueError("mask is False everywhere: a data set needs at least one record")
     return np.ascontiguousarray(records[chosen])

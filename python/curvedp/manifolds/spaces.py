@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from curvedp._validation import FloatArray, as_choice, as_count, as_negative, as_positive
 from curvedp.manifolds.base import Equation, Manifold
-from curvedp.manifolds.reading import PLAIN, Reading, Written
+from curvedp.manifolds.reading import AXES_AS_ANGLES, PLAIN, Reading, Written
 
 __all__ = [
     "HPD",
@@ -144,6 +144,13 @@ class Sphere(_LonLat):
         self.radius = as_positive(radius, "radius")
         super().__init__("sphere", size, self.radius, (size + 1,))
 
+    def _meant(self, shape: tuple[int, ...]) -> str:
+        if len(shape) > 2 and shape[-1] in (2, 3):
+            return "; landmarks and curves become points by to_points of what aligns them"
+        if shape[-1:] == (self.dim,) and self.dim > 2:
+            return f"; the sphere of R^{self.dim} is Sphere({self.dim - 1})"
+        return ""
+
     @property
     def spec(self) -> str:
         return f"sphere:{self.dim}" + ("" if self.radius == 1 else f":{self.radius!r}")
@@ -205,6 +212,9 @@ class SPD(Manifold):
     @property
     def written(self) -> Written:
         return Written(self.spec, "symmetric", self.m)
+
+    def _meant(self, shape: tuple[int, ...]) -> str:
+        return _of_signals(shape, self.m)
 
 
 class _ComplexMatrices(Manifold):
@@ -313,6 +323,18 @@ class Correlation(Manifold):
     def __init__(self, m: int) -> None:
         self.m = as_count(m, "m", least=2, most=1000)
         super().__init__("correlation", self.m, 0.0, (self.m, self.m))
+
+    @property
+    def written(self) -> Written:
+        return Written(self.spec, "correlation", self.m)
+
+    def _meant(self, shape: tuple[int, ...]) -> str:
+        if shape[-1:] != (self.m * (self.m + 1) // 2,):
+            return _of_signals(shape, self.m)
+        return (
+            "; a lower triangle with its diagonal, as nilearn vectorises it, is read by "
+            'as_points(records, order="nilearn")'
+        )
 
     def _largest_radius(self, center: FloatArray) -> float:
         """Beyond a distance of 16 from the identity doubles do not hold correlation matrices."""
@@ -438,6 +460,10 @@ class KendallPlanar(Manifold):
         angle = 2.0 * np.pi * np.arange(self.k_landmarks) / self.k_landmarks
         return self.project(np.stack([np.cos(angle), np.sin(angle)], axis=1))
 
+    @property
+    def written(self) -> Written:
+        return Written(self.spec, "landmarks", self.k_landmarks)
+
     def _equations(self) -> Sequence[Equation]:
         name = "sum of coordinate {} of the landmarks"
         sums = [Equation(name.format(axis), slice(axis, None, 2), False) for axis in range(2)]
@@ -476,7 +502,10 @@ class Rotations(Manifold):
     _title = "rotations of R³"
     _names: ClassVar[dict[str, dict[str, Any]]] = {"rotations": {}}
     _origin_name = "identity"
-    _short_form = "a quaternion, its scalar last"
+    _short_form = (
+        "a quaternion, its scalar last; Euler angles and rotation vectors are read as SciPy's "
+        "Rotation.from_euler and from_rotvec make them"
+    )
 
     def __init__(self, m: int = 3) -> None:
         size = as_count(m, "m", least=3, most=3)
@@ -538,6 +567,10 @@ class Projective(_LonLat):
 
     def _equations(self) -> Sequence[Equation]:
         return [_UNIT_LENGTH]
+
+    def _meant(self, shape: tuple[int, ...]) -> str:
+        are_angles = self.dim == 1 and (len(shape) == 1 or shape[-1:] == (1,))
+        return f": {AXES_AS_ANGLES}" * are_angles
 
     def _noise_dists(
         self, point: ArrayLike, center: ArrayLike, reach: float
@@ -710,6 +743,17 @@ class Unitary(_ComplexMatrices):
         width = 2 * self.n
         rows = [slice(i * width, (i + 1) * width) for i in range(self.n)]
         return [Equation(f"|row {i}|^2 - 1", row, True, Fraction(1)) for i, row in enumerate(rows)]
+
+
+def _of_signals(shape: tuple[int, ...], channels: int) -> str:
+    """Where records that may be time series of so many channels are read."""
+    if len(shape) < 3 or channels not in shape[-2:]:
+        return ""
+    turned = "" if shape[-2] == channels else ", of shape (n, channels, samples)"
+    return (
+        "; time series become matrices by descriptors.time_series_covariance(signals, ridge=...)"
+        f"{turned}"
+    )
 
 
 def _unit_columns(width: int) -> list[Equation]:

@@ -127,13 +127,18 @@ def as_points_of(points: ArrayLike, manifold: Manifold | str | Any) -> tuple[Man
     space = as_manifold(manifold, as_array(points, "points").shape[1:])
     given = space.read_records(points, "points")
     data = space.as_points(given)
+    missing = np.flatnonzero(np.isnan(data).reshape(len(data), -1).any(axis=1))
+    if len(missing):
+        raise ValueError(
+            f"{len(missing)} of {len(data)} points do not lie on {space.spec}, the first is number "
+            f"{missing[0]} from 0: look for missing values, the order of the numbers of a point, "
+            "and deficient rank"
+        )
     if isinstance(manifold, str) and ":" not in manifold and not space.belongs(given).all():
         raise ValueError(
             f"{manifold!r} without a size means {space.spec} here, and some points do not lie on "
             f"it: say the size, as in {space.spec!r}"
         )
-    if np.isnan(data).any():
-        raise ValueError(f"some points do not lie on {space.spec}")
     return space, data
 
 

@@ -16,8 +16,10 @@ from curvedp.statistics.variance import Variance
 
 def frechet_variance(request: Request, n: int) -> Plan:
     ball, statistic = request.ball, Variance()
-    told = ball.unit is not None and ball.unit.length is not None
-    squared = "" if told else ", in squared units of the metric"
+    unit = request.unit
+    squared = (
+        "" if unit is not None and unit.length is not None else ", in squared units of the metric"
+    )
     design = statistic.design(request.call(statistic), ball, n)
     least = min(design.least_within, design.within)
     return Plan(

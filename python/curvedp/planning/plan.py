@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from curvedp._html import card
 from curvedp.privacy import Guarantee
 from curvedp.privacy.wording import percent
-from curvedp.unit import Unit, told_in
+from curvedp.unit import Unit, length_of, told_in
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -33,8 +33,8 @@ class Plan:
     radius : float or None
         The ball's radius, where the quantity is a distance.
     unit : Unit or None
-        The ball's unit, in which texts tell the quantity; numbers here are in the units of the
-        metric.
+        That of `low`, `high` and `radius`: the one in which the ball was stated, else radians on
+        spaces of directions and turns; None for the units of the metric.
     """
 
     statistic: str
@@ -60,16 +60,32 @@ class Plan:
 
     def _facts(self) -> list[tuple[str, str]]:
         power = power_of_error(self.statistic)
-        told = told_in(self.unit)
-        between = "" if self.low == self.high else f"{told(self.low, 4, power)} to "
+        tell, one = told_in(self.unit), length_of(self.unit)
+
+        def told(number: float) -> str:
+            return tell(number * one**power, 4, power)
+
+        between = "" if self.low == self.high else f"{told(self.low)} to "
         share = ""
         if self.radius is not None:
             share = f"  ({percent(self.high / self.radius)} of the radius)"
         return [
             ("records", str(self.n)),
             ("guarantee", str(self.guarantee)),
-            (self.quantity, f"{between}{told(self.high, 4, power)}{share}"),
+            (self.quantity, f"{between}{told(self.high)}{share}"),
         ]
+
+    def in_unit(self, unit: Unit | None) -> Plan:
+        """The plan in a unit, where it was in the units of the metric.
+
+        Parameters
+        ----------
+        unit : Unit or None
+        """
+        one = length_of(unit)
+        power = one ** power_of_error(self.statistic)
+        radius = None if self.radius is None else self.radius / one
+        return replace(self, low=self.low / power, high=self.high / power, radius=radius, unit=unit)
 
     def __repr__(self) -> str:
         facts = ", ".join(f"{name} {text}" for name, text in self._facts())

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import replace
 
 from curvedp._hints import hinting
 from curvedp._validation import as_choice, as_count, as_positive, as_probability
 from curvedp.checked_domain import WholeSpace, as_domain, check_ball
 from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
-from curvedp.manifolds import Manifold
+from curvedp.manifolds import Manifold, Product
 from curvedp.mechanisms import Mechanism
 from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.planning.counted import counted_records
@@ -22,7 +22,7 @@ from curvedp.planning.request import Request
 from curvedp.privacy import Guarantee
 from curvedp.statistics.design import smallest_n
 from curvedp.statistics.located_mean import LocatedMean
-from curvedp.unit import told_in
+from curvedp.unit import length_of, told_in
 
 #: Parameters that some statistics alone take, and their values where they are not said.
 _TAKEN_BY = {
@@ -32,6 +32,17 @@ _TAKEN_BY = {
     "mechanism": ("frechet_mean", "adaptive_mean", "confidence_region"),
 }
 _UNSAID = {"level": 0.95, "tau": None, "v_max": None, "mechanism": None}
+
+#: What is planned in the place of statistics that are computed from a region.
+_OF_REGION = {
+    "mean_direction": "plan('confidence_region', Ball('euclidean:p', center=numpy.zeros(p), "
+    "radius=1), ..., spread=sqrt(1 - rho^2)) for unit vectors in R^p, p = 2 for angles, and a "
+    "guess of their mean resultant length rho. The half-angle is about the half-length over rho, "
+    "in radians",
+    "mean_axis": "plan('confidence_region', Ball('euclidean:q', center=numpy.zeros(q), radius=1), "
+    "...) for axes in R^p, q = p (p + 1)/2 - 1. The half-angle is about the half-length over "
+    "sqrt(2 p/(p - 1)) times the difference of the two largest eigenvalues of E x x', in radians",
+}
 
 
 @hinting
@@ -82,7 +93,8 @@ def plan(
     error : float, optional
         Wished error, or half-length, that `high` shall not exceed, to find the number of records,
         in the unit in which the ball was stated (km, degrees, hours; squared for variances), else
-        in the units of the metric. Either `n` or `error`.
+        in the units of the metric: radians on spaces of directions and turns. Either `n` or
+        `error`.
     spread : float, optional
         Root mean square distance of the records from their mean, a guess that is not taken from
         them, in the unit of `error`.
@@ -116,6 +128,17 @@ def plan(
     >>> cdp.plan("frechet_mean", ball, cdp.PureDP(epsilon=1.0), error=0.01).n
     243
     """
+    if statistic == "geometric_median":
+        raise ValueError(
+            "geometric_median has no plan, since its error depends on how the records lie: release "
+            "it of simulated records of your n, spread and ball, without a ledger, and take their "
+            "distances from the point about which they were drawn"
+        )
+    if statistic in _OF_REGION:
+        raise ValueError(
+            f"{statistic} is computed from a confidence region, which is planned: "
+            f"{_OF_REGION[statistic]}"
+        )
     as_choice(statistic, tuple(_PLANNERS), "statistic")
     if (n is None) == (error is None):
         raise ValueError("give either n (what error?) or error (how many records?)")
@@ -123,8 +146,7 @@ def plan(
     served = LocatedMean.served if isinstance(domain, WholeSpace) else ("replace",)
     if statistic != "frechet_mean":
         check_ball(domain)
-    unit = domain.unit
-    one = 1.0 if unit is None or unit.length is None else unit.length
+    one = length_of(domain.unit)
     request = Request(
         ball=domain,
         guarantee=check_guarantee(guarantee, served),
@@ -135,6 +157,12 @@ def plan(
         records_per_unit=as_count(records_per_unit, "records_per_unit"),
         mechanism=mechanism,
     )
+    unit, farthest = request.unit, _diameter(domain)
+    if request.spread is not None and request.spread > farthest:
+        raise ValueError(
+            f"no records of {domain.manifold.spec} have a spread of {request.told_spread}: its "
+            f"points are at most {told_in(unit)(farthest)} apart"
+        )
     for name, takers in _TAKEN_BY.items():
         if getattr(request, name) != _UNSAID[name] and statistic not in takers:
             raise ValueError(f"{statistic} takes no {name}: leave it out, as in the function")
@@ -145,7 +173,7 @@ def plan(
         planner = counted_records(planner, must=coverage is True)
     least = domain.manifold.dim + 2 if statistic == "confidence_region" else 1
     if n is not None:
-        return replace(planner(request, as_count(n, "n", least=least)), unit=unit)
+        return planner(request, as_count(n, "n", least=least)).in_unit(unit)
     assert error is not None
     power = power_of_error(statistic)
     wished = as_positive(error, "error") * one**power
@@ -158,7 +186,15 @@ def plan(
 
     told = told_in(unit)(wished, power=power)
     refusal = f"no number of records brings the expected error down to {told}"
-    return replace(planner(request, smallest_n(enough, refusal, least)), unit=unit)
+    return planner(request, smallest_n(enough, refusal, least)).in_unit(unit)
+
+
+def _diameter(domain: Ball) -> float:
+    """Bound on distances in the domain: of a ball, and of a space by its maximal flat tori."""
+    space = domain.manifold
+    if isinstance(space, Product):
+        return math.inf
+    return min(space.injectivity_radius * math.sqrt(space.rank), 2.0 * domain.radius)
 
 
 _PLANNERS: dict[str, Callable[[Request, int], Plan]] = {

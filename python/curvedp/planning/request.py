@@ -17,7 +17,7 @@ from curvedp.statistics.call import Call
 from curvedp.statistics.design import Design, design_mean_under
 from curvedp.statistics.frechet_mean import Mean
 from curvedp.statistics.statistic import Statistic
-from curvedp.unit import told_in
+from curvedp.unit import Unit, told_in, unit_of_lengths
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,13 @@ class Request:
     mechanism: str | type[Mechanism] | None
 
     @property
+    def unit(self) -> Unit | None:
+        """That of lengths."""
+        return self.ball.unit or unit_of_lengths(self.ball.manifold)
+
+    @property
     def told_spread(self) -> str:
-        return told_in(self.ball.unit)(self.spread)
+        return told_in(self.unit)(self.spread)
 
     def call(self, statistic: Statistic[Any]) -> Call:
         """A call of a statistic with these parameters."""

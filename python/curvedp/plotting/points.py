@@ -35,7 +35,6 @@ Array = NDArray[np.float64]
 
 VALUE = PRIVATE_COLOURS[0]
 BALL: dict[str, Any] = {"color": "0.45", "lw": 1.1, "ls": "--", "label": "public ball"}
-_CENTER = {**BALL, "label": "ball's centre"}
 _DOT: dict[str, Any] = {"color": VALUE, "marker": "o", "markersize": 5, "ls": "none"}
 _ERROR: dict[str, Any] = {"color": VALUE, "lw": 1.2, "label": "expected error"}
 _AXES = ("#c8332b", "#2a9d6f", "#1f6fb4")
@@ -53,7 +52,7 @@ class ReleasedPoint:
     space : Manifold
     center : ndarray, shape point_shape
     radius : float
-        Of the ball.
+        Of the ball; 0 if there is none to be drawn.
     value : ndarray, shape point_shape
     error : float
         Expected distance of the value from the exact statistic; 0 if it is not known.
@@ -63,6 +62,8 @@ class ReleasedPoint:
         Of the value.
     unit : Unit or None
         Of the ball.
+    is_released : bool
+        True if the ball is one that a mean without a ball has released, about itself.
     """
 
     space: Manifold
@@ -73,6 +74,17 @@ class ReleasedPoint:
     scale: float
     label: str = "released"
     unit: Unit | None = None
+    is_released: bool = False
+
+    @property
+    def of_ball(self) -> dict[str, Any]:
+        """The looks of the ball."""
+        return {**BALL, "label": "released ball"} if self.is_released else BALL
+
+    @property
+    def centers(self) -> list[tuple[Array, dict[str, Any]]]:
+        """The ball's centre and its looks; nothing where it is the value itself."""
+        return [] if self.is_released else [(self.center, {**BALL, "label": "ball's centre"})]
 
     def circle(self, about: Array, length: float) -> Array:
         """Points at a distance from a point, closed, shape (k, *point_shape): in dimension 2.
@@ -87,7 +99,8 @@ class ReleasedPoint:
 
     def circles(self) -> Iterator[tuple[Array, dict[str, Any]]]:
         """The rim of the ball and the circle of the expected error, with their looks."""
-        yield self.circle(self.center, self.radius), BALL
+        if self.radius > 0.0:
+            yield self.circle(self.center, self.radius), self.of_ball
         yield self.circle(self.value, self.error), _ERROR
 
 
@@ -201,10 +214,11 @@ def _circle(ax: Any, point: ReleasedPoint) -> None:
         name = {"label": None} if turn else {}
         middle, angle = (_angle(p) + turn for p in (point.center, point.value))
         for about, arc, place, look in (
-            (middle, point.radius / length, 1.0, BALL),
+            (middle, point.radius / length, 1.0, point.of_ball),
             (angle, min(point.error / length, np.pi), 1.07, _ERROR),
         ):
-            ax.plot(*_arc(about, arc, place), **{**look, "lw": 2.2, **name})
+            if arc > 0.0 or look is _ERROR:
+                ax.plot(*_arc(about, arc, place), **{**look, "lw": 2.2, **name})
         ax.plot(*_arc(angle, 0.0, 1.0)[:, :1], **_DOT, **({"label": point.label} | name))
     if len(ends) == 2:
         ends_of_axis = np.stack([_arc(_angle(point.value) + turn, 0.0, 1.0)[:, 0] for turn in ends])
@@ -286,7 +300,8 @@ def _frame(ax: Any, point: ReleasedPoint) -> None:
     for k, colour in enumerate(_AXES):
         tip, others = point.value[:, k], np.delete(point.value, k, axis=1)
         name = {"label": None} if k else {}
-        ax.plot(*_from_origin(point.center[:, k]), **{**_CENTER, **name})
+        for center, look in point.centers:
+            ax.plot(*_from_origin(center[:, k]), **{**look, **name})
         ax.plot(*_from_origin(tip), color=colour, linewidth=2.2, label=f"axis {'xyz'[k]}")
         ring = np.cos(point.error) * tip[:, None] + others @ across.T
         ax.plot(*ring, color=colour, linewidth=0.9)
@@ -306,7 +321,8 @@ def _box(ax: Any, extent: float, about: Array | None = None) -> None:
 
 def _ellipse(ax: Any, point: ReleasedPoint) -> None:
     """{D u: |u| = 1} of the matrix D, and of the ball's centre."""
-    ax.plot(*(point.center @ unit_circle().T), **_CENTER)
+    for center, look in point.centers:
+        ax.plot(*(center @ unit_circle().T), **look)
     ax.plot(*(point.value @ unit_circle().T), color=VALUE, linewidth=1.8, label=point.label)
     ax.set_aspect("equal", adjustable="datalim")
 
@@ -315,7 +331,8 @@ def _ellipsoid(ax: Any, point: ReleasedPoint) -> None:
     """As `_ellipse`, the ball's centre in black outline."""
     both = np.linalg.eigvalsh(np.stack([point.value, point.center]))
     draw_ellipsoid(ax, point.value, point.center, 1.05 * float(both.max()), "")
-    ax.plot([], [], [], color="black", label="ball's centre")
+    for _ in point.centers:
+        ax.plot([], [], [], color="black", label="ball's centre")
 
 
 def _matrix(ax: Any, point: ReleasedPoint) -> None:
@@ -328,7 +345,8 @@ def _outline(ax: Any, point: ReleasedPoint) -> None:
     product = np.vdot(value, center)
     value = value * (product / abs(product) if product else 1.0)
     each = point.error / math.sqrt(len(value))
-    for shape, look in ((center, _CENTER), (value, {**_SHAPE, "label": point.label})):
+    shapes = [(center, look) for _, look in point.centers]
+    for shape, look in (*shapes, (value, {**_SHAPE, "label": point.label})):
         closed = np.append(shape, shape[0])
         ax.plot(closed.real, closed.imag, **look)
     if each < 1.0:
@@ -359,7 +377,8 @@ def _disc(ax: Any, point: ReleasedPoint) -> None:
 
 def _line(ax: Any, point: ReleasedPoint) -> None:
     ends = point.center[0] + point.radius * np.array([-1.0, 1.0])
-    ax.plot(ends, [0.0, 0.0], **{**BALL, "lw": 2.2})
+    if point.radius > 0.0:
+        ax.plot(ends, [0.0, 0.0], **{**point.of_ball, "lw": 2.2})
     label = f"{point.label}, expected error" if point.error else point.label
     draw_interval(ax, float(point.value[0]), point.error, label)
 
@@ -395,7 +414,7 @@ def _plane(ax: Any, point: ReleasedPoint) -> None:
 def _space(ax: Any, point: ReleasedPoint) -> None:
     """Three great circles of the ball, and of the expected error."""
     for about, length, look in (
-        (point.center, point.radius, BALL),
+        *([(point.center, point.radius, point.of_ball)] * (point.radius > 0.0)),
         (point.value, point.error, _ERROR),
     ):
         for k in range(3):
@@ -404,7 +423,7 @@ def _space(ax: Any, point: ReleasedPoint) -> None:
             ax.plot(*(about + length * ring).T, **{**look, "lw": 0.8, **name})
     ax.plot(*point.value[:, None], **_DOT, label=point.label)
     away = float(np.abs(point.value - point.center).max())
-    _box(ax, 1.05 * max(point.radius, away), point.center)
+    _box(ax, 1.05 * max(point.radius, away, point.error), point.center)
 
 
 def _coordinates(ax: Any, point: ReleasedPoint) -> None:
@@ -412,7 +431,8 @@ def _coordinates(ax: Any, point: ReleasedPoint) -> None:
     log = point.space.log(point.value, point.center)
     draw_entries(ax, point.space.tangent_to_coords(log, point.center))
     ax.axhspan(-point.scale, point.scale, color="0.5", alpha=0.2, linewidth=0, label="noise scale")
-    ax.set_xlabel("coordinates from the ball's centre", fontsize=9)
+    origin = "the origin" if point.is_released else "the ball's centre"
+    ax.set_xlabel(f"coordinates from {origin}", fontsize=9)
 
 
 #: The ways to draw a point, by name.

@@ -23,10 +23,20 @@ from curvedp.plotting.points import (
 from curvedp.privacy import Release, Unproved
 from curvedp.privacy.wording import limits_of_error, percent, power_of, told_error
 from curvedp.regression import GeodesicRelease
-from curvedp.statistics import AdaptiveMean, GeometricMedian, Mean, MeanRelease
+from curvedp.statistics import (
+    AdaptiveMean,
+    GeometricMedian,
+    LocatedMean,
+    LocatedMeanRelease,
+    Mean,
+    MeanRelease,
+)
 
 #: Statistics whose value is a point of the manifold.
-POINTS = {Mean.title, AdaptiveMean.title, GeometricMedian.title, "conformal Fréchet mean"}
+POINTS = {
+    *(own.title for own in (Mean, LocatedMean, AdaptiveMean, GeometricMedian)),
+    "conformal Fréchet mean",
+}
 
 #: Beyond it matplotlib overflows.
 _LARGEST = 1e150
@@ -35,11 +45,12 @@ _LARGEST = 1e150
 class ReleaseDisplay(Shown):
     """One release: a point in the manner of its space, a number, or an array.
 
-    `Release.plot` makes it. Of points it draws the public ball, or its centre, and the expected
-    error, which is a mean and no bound: as a circle on surfaces, as circles about the turned axes
-    of rotations, and about landmarks of planar shapes, each with its share. Larger matrices are
-    images, points of other spaces the coordinates of their logarithm at the ball's centre beside
-    the noise scale, and numbers stand in an interval of the expected error.
+    `Release.plot` makes it. Of points it draws the public ball, or its centre, or the ball that a
+    mean without one has released, and the expected error, which is a mean and no bound: as a circle
+    on surfaces, as circles about the turned axes of rotations, and about landmarks of planar
+    shapes, each with its share. Larger matrices are images, points of other spaces the coordinates
+    of their logarithm at the ball's centre beside the noise scale, and numbers stand in an interval
+    of the expected error.
 
     Parameters
     ----------
@@ -124,14 +135,20 @@ class ReleaseDisplay(Shown):
             case "entries":
                 draw_entries(ax, release.value.ravel())
             case view:
+                center, radius, is_located = release.ball_center, release.ball_radius, False
+                if isinstance(release, LocatedMeanRelease):
+                    ball, is_located = release.ball, True
+                    radius = 0.0 if ball is None else ball.radius
+                    center = center if view == "coordinates" else release.value
                 point = ReleasedPoint(
                     as_manifold(release.manifold),
-                    release.ball_center,
-                    release.ball_radius,
+                    center,
+                    radius,
                     release.value,
                     known,
                     release.scale,
                     unit=release.ball_unit,
+                    is_released=is_located,
                 )
                 VIEWS[view].draw(ax, point)
 
@@ -158,7 +175,8 @@ class ReleaseDisplay(Shown):
         if error is not None:
             told = told_error(release.statistic, release.ball_unit, error, 3)
             known = f"expected error {told}"
-            if self.view in VIEWS and 0.0 < error <= release.ball_radius:
+            has_ball = self.view in VIEWS and not isinstance(release, LocatedMeanRelease)
+            if has_ball and 0.0 < error <= release.ball_radius:
                 known += f", {percent(error / release.ball_radius)} of the radius"
             known += "\nwithin limits, see report()" if limits_of_error(release.statistic) else ""
         budget = budget_text(release.guarantee)
@@ -170,7 +188,8 @@ def _view(release: Release) -> str:
     """The view of a release: by its statistic, since a covariance may have the shape of a point."""
     if isinstance(release, MeanRelease) or release.statistic in POINTS:
         space = as_manifold(release.manifold)
-        if 0.0 < release.ball_radius < _LARGEST and _are_points(space, release):
+        has_ball = 0.0 < release.ball_radius < _LARGEST or isinstance(release, LocatedMeanRelease)
+        if has_ball and _are_points(space, release):
             return view_of(space)
     if release.value.size == 1:
         return "interval"

@@ -110,6 +110,8 @@ def compose_mixed(guarantees: Iterable[Guarantee | L2Noise | Release], delta: fl
     ...  for one in (cdp.PureDP(0.3), L2Noise(0.3, dim=6))]
     [11.1, 4.1]
     """
+    if isinstance(guarantees, Guarantee | L2Noise | Release):
+        raise TypeError("give guarantees in a list, as compose_mixed([a, b], delta)")
     given = [
         part for one in guarantees for part in (one.losses if isinstance(one, Release) else (one,))
     ]

@@ -25,10 +25,17 @@ def cost_in(budget: Guarantee, spent: Guarantee) -> Total:
             return (Fraction(mu) ** 2 / 2,)
         case GDP(), PureDP():
             return guarantee.to_gdp().additive()
+    kind, wanted = type(guarantee).__name__, type(budget).__name__
+    if isinstance(budget, ApproxDP) and isinstance(guarantee, ZCDP | GDP):
+        more = "; many add up to less in a ledger of ApproxDP(...).sufficient_gdp()"
+        raise ConversionError(
+            f"{kind} implies {wanted}, the kind of this ledger's budget, at each delta, which must "
+            f"be chosen: spend {kind}(...).to_approx_dp(1e-7), say"
+            + (more if isinstance(guarantee, GDP) else "")
+        )
     raise ConversionError(
-        f"{type(guarantee).__name__} does not imply {type(budget).__name__}, the kind of this "
-        "ledger's budget: ask the mechanism for a guarantee of that kind, or open a ledger of a "
-        "kind that covers both"
+        f"{kind} does not imply {wanted}, the kind of this ledger's budget: ask the mechanism for "
+        "a guarantee of that kind, or open a ledger of a kind that covers both"
     )
 
 

@@ -116,11 +116,12 @@ class Coverage:
         """Sentences against the ball or the format of the records; empty if there are none."""
         reach = _MARGINS[self.noise] * self.standard_error
         found = []
-        if self.noisy[2] - reach > _MOST_NO_POINTS * self.n:
+        if self.noisy[2] - reach > _MOST_NO_POINTS * self.n and self.no_point > reach:
             found.append(
                 f"about {self._share(self.no_point)} (± {self._error}) of the records are no "
                 "points of the manifold and count as the ball's centre: look for missing values, "
-                "the order of the numbers of a record, and deficient rank"
+                "texts (code two categories as 0 and 1), the order of the numbers of a record, and "
+                "deficient rank"
             )
         if self.noisy[0] + reach < _LEAST_INSIDE * self.n:
             found.append(
@@ -289,8 +290,8 @@ class GroupCoverage:
         if self.unreadable:
             found.append(
                 f"in {self.unreadable} of {self.groups} groups many records are no points of the "
-                "manifold and count as the ball's centre: look for missing values, the order of "
-                "the numbers of a record, and deficient rank"
+                "manifold and count as the ball's centre: look for missing values, texts (code two "
+                "categories as 0 and 1), the order of the numbers of a record, and deficient rank"
             )
         if self.elsewhere:
             found.append(

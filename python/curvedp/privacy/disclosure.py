@@ -40,6 +40,8 @@ class Disclosure:
         Of each group.
     is_local : bool
         True if the release is about one record, whose owner trusts nobody.
+    model : str
+        Name of the estimator that was fitted; empty for a statistic alone.
     """
 
     statistic: str
@@ -58,6 +60,7 @@ class Disclosure:
     groups_per_unit: int = 1
     each: Guarantee | None = None
     is_local: bool = False
+    model: str = ""
 
     @property
     def units_by_name(self) -> bool:
@@ -100,4 +103,5 @@ class Disclosure:
     def title(self) -> str:
         """The statistic, its groups and its manifold."""
         groups = f" of each of {self.groups} groups" if self.groups else ""
-        return f"{self.statistic}{groups} on {self.manifold}"
+        what = f"{self.statistic}{groups}"
+        return f"{f'{self.model} ({what})' if self.model else what} on {self.manifold}"

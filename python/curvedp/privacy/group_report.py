@@ -10,6 +10,7 @@ from curvedp._html import MOST_ROWS
 from curvedp.privacy.base import Guarantee
 from curvedp.privacy.coverage import Coverage, GroupCoverage
 from curvedp.privacy.disclosure import Disclosure
+from curvedp.privacy.guarantees import Unproved, composed
 from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.statement import Statement, accuracy_of, statement
 from curvedp.privacy.wording import LOCAL, coverage_text, limits_of_error, told_error
@@ -19,6 +20,7 @@ __all__ = [
     "Range",
     "disclosure_of_groups",
     "domain_text",
+    "of_all_text",
     "report_of_groups",
     "statement_of_groups",
 ]
@@ -163,6 +165,35 @@ def domain_text(radii: Iterable[float | None], unit: Unit | None = None) -> str:
         )
         where = f"{of_radius} around a public centre"
     return f"{where}; records outside were projected on it"
+
+
+def of_all_text(
+    each: Guarantee,
+    total: Guarantee,
+    groups_per_unit: int,
+    groups: int,
+    assumptions: Iterable[str] = (),
+) -> str:
+    """The promise of all releases to one unit, and to one whose records are in every group.
+
+    Parameters
+    ----------
+    each, total : Guarantee
+        Of a group's release, and of all of them to one unit.
+    groups_per_unit, groups : int
+        Groups that a unit's records may be in, and that are released.
+    assumptions : iterable of str
+        Where units are known by name, or groups protected, nobody counts in more groups than that.
+    """
+    held = not {"units-by-name", "groups-by-record"}.isdisjoint(assumptions)
+    if held or isinstance(each, Unproved) or groups <= groups_per_unit:
+        return str(total)
+    few = f"{groups_per_unit} group{'s' if groups_per_unit > 1 else ''}"
+    try:
+        most = str(composed(each, groups))
+    except ValueError:
+        most = "nothing is promised"
+    return f"{total} if a unit's records are in at most {few}, {most} if in all {groups}"
 
 
 def report_of_groups(

@@ -471,10 +471,27 @@ def compose(first: GuaranteeT, *others: GuaranteeT) -> GuaranteeT:
             )
     neighbours = one_relation((first, *others))
     columns = zip(*(guarantee.additive() for guarantee in (first, *others)), strict=True)
-    totals = [sum(column, Fraction(0)) for column in columns]
-    if kind is ApproxDP and totals[1] >= 1:
+    return _of_totals(first, [sum(column, Fraction(0)) for column in columns], neighbours)
+
+
+def composed(guarantee: Guarantee, times: int) -> Guarantee:
+    """A guarantee given `times` times: `compose` of as many.
+
+    Raises
+    ------
+    ValueError
+        If the deltas add up to 1 or more.
+    """
+    if isinstance(guarantee, Unproved) or times == 1:
+        return guarantee
+    totals = [times * own for own in guarantee.additive()]
+    return _of_totals(guarantee, totals, guarantee.neighbours)
+
+
+def _of_totals(like: GuaranteeT, totals: Sequence[Fraction], neighbours: Neighbours) -> GuaranteeT:
+    if isinstance(like, ApproxDP) and totals[1] >= 1:
         raise ValueError("the deltas add up to 1 or more, which promises nothing: lower them")
-    return first.from_additive(totals, neighbours=neighbours)
+    return like.from_additive(totals, neighbours=neighbours)
 
 
 def one_relation(guarantees: Sequence[Guarantee]) -> Neighbours:

@@ -24,6 +24,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
+from curvedp._hints import hinting
 from curvedp._html import MOST_ROWS, card
 from curvedp.errors import BudgetError, LedgerError
 from curvedp.privacy.account import MemoryStore, Spend, Total
@@ -59,8 +60,8 @@ def _named(entry: LedgerEntry) -> str:
     return f"{entry.label}{place}"
 
 
-def _open(made: MadeWith, path: str) -> Ledger:
-    return Ledger._of_file(made, path)
+def _open(made: MadeWith, path: str | None, spent: Guarantee | None = None) -> Ledger:
+    return Ledger._of(made, path, spent)
 
 
 class Ledger:
@@ -78,10 +79,12 @@ class Ledger:
         SQLite file shared by threads, processes and later sessions; created with mode 0600 when it
         does not exist, in a folder on a local disk to which nobody else may write, nor to one above
         it (but /tmp and its like): others could undo what was spent. Without a path the ledger
-        lives in this process's memory, and a fork or a copy of it is refused.
+        lives in this process's memory, and a fork or a copy of it is refused until it is closed.
     data, unit : str
-        Public names of the data set and of what is protected, such as ``"patient"``, for the
-        reports of releases that are paid from it. The file keeps them.
+        Public names of the data set and of whose record is protected, such as ``"patient"``, for
+        the reports of releases that are paid from it. The file keeps them. A name protects nobody:
+        if one patient has several records, a release protects one of them, unless it is told
+        ``units=`` or ``records_per_unit=``.
 
     Notes
     -----
@@ -98,6 +101,7 @@ class Ledger:
     PureDP(epsilon=0.4) PureDP(epsilon=0.6)
     """
 
+    @hinting
     def __init__(
         self,
         budget: Guarantee,
@@ -136,16 +140,20 @@ class Ledger:
         remaining:  PureDP(epsilon=1)
         """
         place = real_path(path)
-        return cls._of_file(made_with(place), place)
+        return cls._of(made_with(place), place)
 
     @classmethod
-    def _of_file(cls, made: MadeWith, path: str) -> Self:
-        """The ledger of a file that is there."""
+    def _of(cls, made: MadeWith, path: str | None, spent: Guarantee | None = None) -> Self:
+        """The ledger of a file that is there; without one a closed ledger, of what was spent."""
         found = cls.__new__(cls)
-        found._set(made, path, create=False)
+        found._set(made, path, create=False, spent=spent)
+        if path is None:
+            found.close()
         return found
 
-    def _set(self, made: MadeWith, path: str | None, *, create: bool) -> None:
+    def _set(
+        self, made: MadeWith, path: str | None, *, create: bool, spent: Guarantee | None = None
+    ) -> None:
         budget = made.budget
         if not isinstance(budget, PureDP | ApproxDP | ZCDP | GDP):
             raise TypeError("the budget must be a PureDP, ApproxDP, ZCDP or GDP object")
@@ -154,7 +162,7 @@ class Ledger:
         self._closed = False
         #: By which a job knows a ledger in memory again.
         self._token = secrets.token_hex(8)
-        start = tuple(Fraction(0) for _ in self._limit)
+        start = tuple(Fraction(0) for _ in self._limit) if spent is None else self._cost(spent)
         self._store: MemoryStore | FileStore
         if path is None:
             self._made, self._store = made, MemoryStore(start)
@@ -372,8 +380,28 @@ class Ledger:
         self._after(guarantee, self._cost(guarantee), self._store.total())
 
     def _check_open(self) -> None:
+        if self._closed and self.path is None:
+            raise LedgerError(
+                "this ledger is closed for good, as that of a stored model is: give the ledger "
+                "that shall pay, to a model by set_params(ledger=...)"
+            )
         if self._closed:
             raise LedgerError("this ledger is closed: open it again to spend")
+
+    def closed_copy(self) -> Ledger:
+        """A ledger in memory with the same names, budget and total that is closed for good.
+
+        It names no file and spends nothing, so that it may be stored, as fitted models do.
+
+        Examples
+        --------
+        >>> import pickle
+        >>> ledger = Ledger(PureDP(1.0))
+        >>> entry = ledger.spend(PureDP(0.4), "mean of the first visit")
+        >>> print(pickle.loads(pickle.dumps(ledger.closed_copy())).spent)
+        PureDP(epsilon=0.4)
+        """
+        return self._of(self._made, None, self.spent)
 
     def _after(self, guarantee: Guarantee, cost: Total, total: Total) -> Total:
         """The total after a spend; raises if the budget does not cover it."""
@@ -425,11 +453,14 @@ class Ledger:
         self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self.path is None:
+        if self.path is not None:
+            return _open, (self._made, self.path)
+        if not self._closed:
             raise LedgerError(
-                "a copy of a ledger in memory would spend its budget twice: give it a path"
+                "a copy of a ledger in memory would spend its budget twice: for other processes, "
+                "as by n_jobs, give it a path; of a search store best_estimator_"
             )
-        return _open, (self._made, self.path)
+        return _open, (self._made, None, self.spent)
 
     def __sklearn_clone__(self) -> Self:
         """Itself: a clone of an estimator that holds a ledger spends from the same account."""

@@ -22,7 +22,7 @@ from curvedp.privacy.statement import Statement
 from curvedp.privacy.wording import NOT_PRIVATE, alarm_of, coverage_text
 from curvedp.unit import Unit
 
-__all__ = ["OfParts", "report_of_parts"]
+__all__ = ["OfParts", "report_of_parts", "used_by"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -85,7 +85,7 @@ class OfParts(Disclosed):
         """Names and texts of what a report and a notebook show."""
         return [
             ("guarantee", str(self.guarantee or NOT_PRIVATE)),
-            ("records", _used_by(self.parts, self.n)),
+            ("records", used_by(self.parts, self.n)),
         ]
 
     @property
@@ -194,7 +194,7 @@ def report_of_parts(own: OfParts, title: str, facts: Sequence[tuple[str, str]]) 
     return "\n".join([*lines, *lines_of_parts(own.parts, own.guarantee, (), own.coverage)]) + "\n"
 
 
-def _used_by(parts: Sequence[Release], n: int) -> str:
+def used_by(parts: Sequence[Release], n: int) -> str:
     """The number of records of releases, or what became of an unknown one."""
     count = parts[0].count if parts else None
     return f"n = {n}" if count is None else count.used(n)

@@ -130,7 +130,7 @@ def entry(told: Disclosure, product: Product, *, delta: float = _DELTA) -> dict[
 
 def _basic(told: Disclosure, product: Product, made: Provenance) -> dict[str, Any]:
     """Product and publisher."""
-    is_model = told.statistic.startswith(_MODELS)
+    is_model = bool(told.model) or told.statistic.startswith(_MODELS)
     sector = {} if product.sector is None else {"data_product_sector": product.sector}
     return {
         "name": product.name,

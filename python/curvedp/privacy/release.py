@@ -330,11 +330,17 @@ class Release(ReleaseText):
             )
         names = {field.name for field in fields(cls)}
         if set(data) != names:
-            for module in _KINDS if cls is Release else ():
+            for module in _KINDS:
                 import_module(module)
             for kind in _subclasses(cls):
                 if set(data) == {field.name for field in fields(kind)}:
                     return kind.from_dict(data | {"schema_version": version})
+            for other in _subclasses(Release):
+                if set(data) == {field.name for field in fields(other)}:
+                    raise ValueError(
+                        f"it is a {other.__name__}, not a {cls.__name__}: Release.from_json reads "
+                        "releases of every kind"
+                    )
             wrong = ", ".join(sorted(set(data) ^ names))
             raise ValueError(f"unexpected or missing in schema {version}: {wrong}")
         for field in fields(cls):

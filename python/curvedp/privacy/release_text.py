@@ -187,11 +187,14 @@ class ReleaseText(Disclosed):
         return displayed(self, self._display, ax=ax)
 
     def __repr__(self) -> str:
-        value = f"value={numbers(self.value)}"
         return (
-            f"<{type(self).__name__}: {self.statistic} on {self.manifold}, {value}, "
+            f"<{type(self).__name__}: {self.statistic} on {self.manifold}, {self._in_brief()}, "
             f"{self.guarantee._brief}, n={self.n}>"
         )
+
+    def _in_brief(self) -> str:
+        """The value on one line."""
+        return f"value={numbers(self.value)}"
 
     def _repr_html_(self) -> str:
         return card(

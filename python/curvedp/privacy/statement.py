@@ -138,27 +138,36 @@ def statement(
             protected = f"{unit}: the release hardly depends on {there}, nor on {what}. "
             protected += f"The number of {'units' if by_name else 'records'} is protected, too."
             if private_keys:
-                protected += " So is which groups there are."
+                protected += (
+                    " So is which groups there are, but for large ones, whose names are shown."
+                )
             elif grouped:
                 protected += " Public, so not protected: which groups there are."
-        if not by_name and records_per_unit == 1 and not _named(provenance):
-            protected += " A person who contributes several records is protected less."
+        if not by_name and records_per_unit == 1:
+            owner = _named(provenance)
+            owner = "person" if owner in ("", "record") else owner
+            protected += f" If one {owner} has several records, this protects one of them: "
+            protected += "say units=, the label of each record's owner."
     return Statement(
         protected=protected,
         against=_against(guarantee, steady, local),
         assuming=_assuming(guarantee, grouped and not private_keys, local),
-        cost=cost_of(guarantee, provenance),
+        cost=cost_of(guarantee, provenance, by_name=by_name),
         accuracy=accuracy,
     )
 
 
-def cost_of(guarantee: Guarantee, provenance: Provenance | None = None) -> str:
+def cost_of(
+    guarantee: Guarantee, provenance: Provenance | None = None, *, by_name: bool = False
+) -> str:
     """A guarantee in terms of a test that can be checked, and the ledger that paid for it.
 
     Parameters
     ----------
     guarantee : Guarantee
     provenance : Provenance or None
+    by_name : bool
+        True if units are known by name.
 
     Examples
     --------
@@ -170,9 +179,11 @@ def cost_of(guarantee: Guarantee, provenance: Provenance | None = None) -> str:
         return f"not known. {guarantee.claimed} was claimed, which no ledger accepts."
     power = guarantee.power(FALSE_ALARMS)
     share = math.ceil(100.0 * power - 1e-9)
+    protected = f"protected {_named(provenance) or 'person'}" if by_name else "protected record"
+    values = "sets of records" if by_name else "values"
     question = {
-        "replace": "which of two values a protected record has",
-        "add-remove": "whether a protected record is there",
+        "replace": f"which of two {values} a {protected} has",
+        "add-remove": f"whether a {protected} is there",
     }[guarantee.neighbours]
     found = (
         f"{guarantee}: whoever tests {question}, with "

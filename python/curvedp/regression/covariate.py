@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from curvedp._validation import FloatArray, as_float_array
+from curvedp._validation import FloatArray, as_array, as_float_array, is_text, types_of
 
 
 def as_range(x_range: tuple[float, float]) -> tuple[float, float]:
@@ -16,7 +16,10 @@ def as_range(x_range: tuple[float, float]) -> tuple[float, float]:
     try:
         low, high = (float(end) for end in x_range)
     except (TypeError, ValueError):
-        raise TypeError("x_range must be a pair of numbers (x_lo, x_hi)") from None
+        raise TypeError(
+            "x_range must be a pair of numbers (x_lo, x_hi), or for several covariates a list of "
+            "pairs in the order of their columns, [(x_lo, x_hi), (x_lo, x_hi)]"
+        ) from None
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ValueError(f"x_range must be finite with x_lo < x_hi, got ({low}, {high})")
     if not math.isfinite(high - low):
@@ -73,12 +76,38 @@ def as_covariates(x: ArrayLike, x_range: Ranges) -> FloatArray:
     ValueError
         For another shape.
     """
+    _refuse_words(x)
     covariates, q = as_float_array(x, "x"), len(pairs_of(x_range))
     several = are_several(x_range)
     if covariates.ndim != 1 + several or (several and covariates.shape[1] != q):
         wanted = f"(n, {q})" if several else "(n,)"
-        raise ValueError(f"x must have shape {wanted}, got {covariates.shape}")
+        pairs = "; x_range has one pair for each column, as in [(x_lo, x_hi), (x_lo, x_hi)]"
+        pairs *= covariates.ndim == 2
+        raise ValueError(f"x must have shape {wanted}, got {covariates.shape}{pairs}")
     return covariates
+
+
+def names_of(x: Any) -> tuple[str, ...]:
+    """Names of the columns of covariates, where they come in a table or as one column."""
+    named = [name for name, _ in types_of(x)] if hasattr(x, "to_numpy") else []
+    return tuple(named) if all(isinstance(name, str) and name for name in named) else ()
+
+
+def _refuse_words(x: Any) -> None:
+    """Raises TypeError for arrays and columns of a type that holds texts, as types are public.
+
+    A column of objects has none: each of its cells is read alone, and a text counts as missing.
+    """
+    dtypes = types_of(x) if hasattr(x, "to_numpy") else [(None, getattr(x, "dtype", ""))]
+    if isinstance(x, (list, tuple)):
+        dtypes = [(None, as_array(x, "x").dtype)]
+    for column, dtype in dtypes:
+        if getattr(dtype, "kind", "") in ("S", "U") or is_text(dtype):
+            which = "x" if column is None else f"column {str(column)!r} of x"
+            raise TypeError(
+                f"{which} holds texts: code two categories as 0 and 1, and read numbers by "
+                "pandas.to_numeric(column, errors='coerce')"
+            )
 
 
 def slow_covariates(n: int, x_range: Ranges) -> FloatArray:

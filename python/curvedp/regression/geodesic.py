@@ -82,7 +82,8 @@ class Geodesic:
         covariates = as_float_array(x, "x")
         if self._several and covariates.shape[-1:] != (len(self.velocity),):
             raise ValueError(
-                f"x must have shape (..., {len(self.velocity)}), got {covariates.shape}"
+                f"x must have shape (..., {len(self.velocity)}), got {covariates.shape}: one row "
+                f"with {len(self.velocity)} covariates for each place"
             )
         t = to_times(covariates, self.x_range)
         if self.x_center is not None:

@@ -41,6 +41,7 @@ from curvedp.regression.covariate import (
     categories_of,
     clipped_times,
     from_times,
+    names_of,
     pairs_of,
     slow_covariates,
 )
@@ -422,7 +423,9 @@ def geodesic_regression(
     (3, 3)
     """
     statistic = GeodesicLine(x_range, tau, v_max, sampler, chain_length, robust)
-    return release(statistic, y, ball, guarantee, covariate=x, groups=groups, **call)
+    names = names_of(x)
+    made = release(statistic, y, ball, guarantee, covariate=x, groups=groups, **call)
+    return made if isinstance(made, Releases) else replace(made, covariates=names)
 
 
 def check_reach(ball: Ball, v_max: float) -> None:

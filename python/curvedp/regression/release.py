@@ -101,6 +101,9 @@ class GeodesicRelease(Release):
         Why the result may not have converged to the least-squares geodesic of the records, by
         released and public numbers; empty if nothing tells so. With doubts there is no expected
         error, no band and no p-value.
+    covariates : tuple of str
+        Names of the columns of a table of covariates, which are public; empty for other ones and
+        groups.
     """
 
     x_range: Ranges
@@ -116,6 +119,7 @@ class GeodesicRelease(Release):
     growth: FloatArray | None = None
     deviation: float | None = None
     doubts: tuple[str, ...] = ()
+    covariates: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -129,6 +133,9 @@ class GeodesicRelease(Release):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, frozen_array(getattr(self, name)))
         object.__setattr__(self, "doubts", tuple(map(str, self.doubts)))
+        object.__setattr__(self, "covariates", tuple(map(str, self.covariates)))
+        if self.covariates and len(self.covariates) != len(pairs_of(self.x_range)):
+            raise ValueError("covariates must be names, one for each")
         self._check_what_bands_rest_on()
         if self.value.ndim < 1 or len(self.value) != 1 + len(pairs_of(self.x_range)):
             raise ValueError("value must hold a footpoint and a velocity for each covariate")
@@ -322,11 +329,14 @@ class GeodesicRelease(Release):
             elif own.p_value < 1e-16:
                 p = "<1e-16"
             name = f"x{number}" if are_several(self.x_range) else "x"
+            name = self.covariates[number - 1] if self.covariates else name
             lines.append(f"{name:>12}{own.speed:>12.4g}{error:>12}{p:>12}")
         if not self.doubts:
             of = "persons' means" if "units-by-name" in self.assumptions else "records"
-            spread = math.sqrt(self.residual_variance)
-            lines.append(f"residual standard error {spread:.4g} on {self.n} {of}")
+            spread, noise = math.sqrt(self.residual_variance), self._residual_error
+            lines.append(
+                f"residual standard error {spread:.4g} on {self.n} {of}, noise {noise:.2g}"
+            )
         lines += self._spread()
         return "\n".join(lines) + "\n"
 
@@ -361,6 +371,16 @@ class GeodesicRelease(Release):
         noise, sampling = (self.growth @ own @ self.growth for own in (noise, sampling))
         left = self.remains @ self.velocity_coords
         return self.velocity_coords @ self.velocity_coords.T, noise, sampling + left @ left.T
+
+    @property
+    def _residual_error(self) -> float:
+        """Standard deviation of the noise of the root of `residual_variance`, to first order."""
+        assert self.meat is not None
+        assert self.meat_deviation is not None
+        assert self.leverage is not None
+        noise = np.eye(len(self.meat)) * self.meat_deviation / math.sqrt(len(self.meat))
+        deviation = self._law.residual_variance(noise, self.leverage)
+        return 0.5 * deviation / math.sqrt(self.residual_variance)
 
     @functools.cached_property
     def _raised_meat(self) -> FloatArray:
@@ -416,6 +436,7 @@ class GeodesicRelease(Release):
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionary for JSON; `from_dict` reads it."""
         own = {"x_range": np.asarray(self.x_range).tolist(), "doubts": list(self.doubts)}
+        own["covariates"] = list(self.covariates)
         if isinstance(self.x_center, tuple):
             own["x_center"] = list(self.x_center)
         return {**super().to_dict(), **own}

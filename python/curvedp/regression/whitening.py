@@ -85,16 +85,22 @@ class CovariateLaw:
         times : ndarray, shape (..., q)
         leverage : float
         """
-        design = self.design(leverage)
-        center = 0.5 * (design.min(axis=0) + design.max(axis=0))
-        half = np.maximum(design.max(axis=0) - center, 1e-300)
+        center, half = self._box(leverage)
         return np.asarray(1.0 + np.sum(((times - center) / half) ** 2, axis=-1))
 
     def residual_variance(self, meat: FloatArray, leverage: float) -> float:
         """Mean squared length of residuals that spread alike, from their meat: its trace over the
-        mean of `design_leverage`."""
-        nodes, weights = self.nodes
-        return float(np.trace(meat) / (weights @ self.design_leverage(nodes, leverage)))
+        mean of `design_leverage`, which the covariates' moments tell, as it is quadratic in them.
+        """
+        center, half = self._box(leverage)
+        mean = 1.0 + float(np.sum((np.diag(self.covariance) + center**2) / half**2))
+        return float(np.trace(meat) / mean)
+
+    def _box(self, leverage: float) -> tuple[FloatArray, FloatArray]:
+        """Middle and half widths of the box of a design for covariates up to a leverage."""
+        design = self.design(leverage)
+        center = 0.5 * (design.min(axis=0) + design.max(axis=0))
+        return center, np.maximum(design.max(axis=0) - center, 1e-300)
 
     @functools.cached_property
     def highest_leverage(self) -> float:

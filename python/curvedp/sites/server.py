@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import curvedp
 from curvedp._guard import warn_of_paid
-from curvedp.errors import CoverageWarning, SiteError
+from curvedp.errors import CoverageWarning, NoiseWarning, SiteError
 from curvedp.privacy.guarantees import Unproved
 from curvedp.privacy.provenance import Provenance
 from curvedp.sites.agreement import Agreement
@@ -179,6 +179,8 @@ class ServerMean:
             return self._plan.to_bytes()
         if self.release.doubt:
             warn_of_paid(self.release.doubt, CoverageWarning)
+        if self.release.hidden:
+            warn_of_paid(self.release.hidden, NoiseWarning)
         return self.release
 
     def _go_on(self, heard: Heard) -> None:

@@ -34,12 +34,11 @@ from curvedp.privacy import (
     Ledger,
     NoiseSecret,
     Unproved,
-    compose,
 )
 from curvedp.privacy.base import calibration_of
+from curvedp.privacy.guarantees import composed
 from curvedp.privacy.payment import pay
 from curvedp.privacy.provenance import Provenance
-from curvedp.privacy.wording import percent
 from curvedp.product_ball import ProductBall
 from curvedp.statistics.grouping import GroupsLike, Offsets
 from curvedp.statistics.public_time import TIMINGS, Timing
@@ -268,13 +267,8 @@ class Call:
         times = np.ones(len(choice), dtype=np.int64) if counts is None else counts
         groups, all_groups = int(times[large[choice]].sum()), int(times.sum())
         of_groups = f" of {groups} of {all_groups} groups" if all_groups > 1 else ""
-        _, name = self.statistic.extent(self)
-        message = (
-            f"the noise of the {self.statistic.title}{of_groups} is up to "
-            f"{percent(float(np.nanmax(shares)))} of the {name}: such a release tells less than "
-            "its ball does. Use a larger budget, more records or a smaller ball."
-        )
-        warn_of_noise(message)
+        told = self.statistic.noise_told(self, float(np.nanmax(shares)), of_groups)
+        warn_of_noise(f"{told}. Use a larger budget, more records or a smaller ball.")
 
     def promise(self, guarantee: Guarantee, seed: int | None) -> Guarantee:
         """The guarantee that a release may claim: `Unproved` if its noise comes from a seed."""
@@ -347,13 +341,6 @@ def as_balls(ball: Ball | Sequence[Ball] | Manifold | str) -> tuple[Ball, ...]:
     if not given:
         raise ValueError("ball is empty: give one ball for all groups, or one for each")
     return tuple(map(as_domain, given))
-
-
-def composed(guarantee: Guarantee, times: int) -> Guarantee:
-    """A guarantee given `times` times."""
-    if isinstance(guarantee, Unproved) or times == 1:
-        return guarantee
-    return compose(*[guarantee] * times)
 
 
 def reporter(progress: Progress) -> Report | None:

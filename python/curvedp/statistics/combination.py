@@ -187,7 +187,7 @@ def _statement_at_a_site(part: Release) -> Statement:
         steady=made is not None and made.steady,
         provenance=made,
     )
-    return replace(told, cost=cost_of(part.guarantee))
+    return replace(told, cost=cost_of(part.guarantee, by_name=part.units_by_name))
 
 
 def _by_release(texts: Sequence[str]) -> str:

@@ -77,8 +77,19 @@ class MeanComparison:
         Returns
         -------
         ndarray of bool, shape (...)
+
+        Raises
+        ------
+        ValueError
+            For another shape, such as that of a tangent vector of matrices.
         """
-        offset = np.asarray(differences, dtype=float) - self.difference
+        differences, dim = np.asarray(differences, dtype=float), len(self.difference)
+        if differences.shape[-1:] != (dim,):
+            raise ValueError(
+                f"differences must have shape (..., {dim}), tangent coordinates as `difference` "
+                "has them: manifold.tangent_to_coords(vector, comparison.chart_point)"
+            )
+        offset = differences - self.difference
         solved = np.linalg.solve(self.covariance, offset[..., None])[..., 0]
         return np.asarray(np.sum(offset * solved, axis=-1) <= self.quantile)
 

@@ -73,6 +73,7 @@ class Counting:
     each: bool = False
 
     @classmethod
+    @lru_cache(maxsize=4096)
     def of(cls, whole: Guarantee, way: Way, n: int, records: int, groups: int) -> Counting:
         """With the share of the public rule.
 
@@ -156,10 +157,7 @@ class Counting:
     @property
     def noise(self) -> VectorNoise:
         """The noise of the sum of corners."""
-        # the corners' weights are cut to 2^-40, and their sum is rounded to a double
-        own = self.total
-        sensitivity = self.moved * (1.0 + 2.0**-38)
-        return VectorNoise.of(2, sensitivity, self.n * 2.0**-50, float(self.n), own)
+        return _noise_of(self.n, self.moved, self.total)
 
     def draw(self, weights: Weights, promised: Guarantee, stream: _core.Stream) -> Coverage:
         """The numbers with noise.
@@ -215,6 +213,12 @@ class Counting:
         noisy = np.stack([*numbers_of_point(points[:, 0], points[:, 1], n), error])
         noisy[:, choice < 0] = math.nan
         return noisy
+
+
+@lru_cache(maxsize=4096)
+def _noise_of(n: int, moved: int, total: PureDP | GDP) -> VectorNoise:
+    # the corners' weights are cut to 2^-40, and their sum is rounded to a double
+    return VectorNoise.of(2, moved * (1.0 + 2.0**-38), n * 2.0**-50, float(n), total)
 
 
 def corners(outside: Any, no_point: Any) -> tuple[Any, Any]:
@@ -315,7 +319,6 @@ def share_of(way: Way, n: int, records: int = 1, groups: int = 1) -> float | Non
     return None if error / share > _LARGEST * n * (1.0 + 1e-9) else share
 
 
-@lru_cache(maxsize=4096)
 def _divided(way: Way, share: float) -> tuple[Way, PureDP | GDP]:
     """Rest that a count with that share of epsilon or mu leaves, and the count's own."""
     if isinstance(way, ApproxDP):

@@ -55,6 +55,7 @@ from curvedp.statistics.release import release
 from curvedp.statistics.releases import Releases, release_fields, release_of
 from curvedp.statistics.shrinkage import error_ratio, numbers_of_noise, shrunk_points
 from curvedp.statistics.statistic import Calibrated, Statistic
+from curvedp.unit import length_of, told_in
 
 
 @dataclass(frozen=True)
@@ -297,7 +298,8 @@ def frechet_mean(
         Public labels of all groups that shall be released, under a guarantee with
         ``neighbours="add-remove"``: which labels occur would tell who is there. Records with other
         labels are left out. Under ApproxDP keys may be left out, too: groups with enough records
-        are shown then, if their labels are texts, integers or days.
+        are shown then, if their labels are texts, integers or days. That hides whether anybody is
+        in a group, not the name of a large one: names that are secret themselves are none to give.
     skip_small : bool
         Skip groups that are too small for the mechanism to exist, instead of raising.
     ledger : Ledger, optional
@@ -393,8 +395,10 @@ def expected_error(
     """Expected distance between the private and the true mean, before any record is seen.
 
     For a true mean half-way between the ball's centre and its edge: where noise is added in the
-    chart at the centre of a Hadamard manifold it is a little less at the centre, and more at the
-    edge (`plan` gives both).
+    chart at the centre of a Hadamard manifold, or fills the ball, it is less at the centre, and
+    more at the edge. `plan` gives both; a release prints the error at the value that was released,
+    beside it `shrunk_error`, that of `shrunk`. Of 3 records, where noise is longer than the radius,
+    these are 1.12, "1 to 1.41" and 1.41 radii.
 
     Parameters
     ----------
@@ -407,7 +411,8 @@ def expected_error(
     Returns
     -------
     float
-        In the units of the metric.
+        In the unit in which the ball was stated (km, degrees, hours), else in the units of the
+        metric; `Release.expected_error` always is in the latter.
 
     Raises
     ------
@@ -432,7 +437,7 @@ def expected_error(
     )
     sizes = np.array([count], dtype=np.int64)
     call, designs, _ = counted(call, sizes, coverage, count, alone=True)
-    return call.statistic.outlook(call, designs[0][0], count)[1]
+    return call.statistic.outlook(call, designs[0][0], count)[1] / length_of(ball.unit)
 
 
 @hinting
@@ -451,7 +456,8 @@ def required_n(
     ----------
     ball : Ball
     error : float
-        Wished expected distance between the private and the true mean.
+        Wished expected distance between the private and the true mean, in the unit in which the
+        ball was stated (km, degrees, hours), else in the units of the metric.
     guarantee, records_per_unit, mechanism, coverage
         As in `frechet_mean`.
 
@@ -471,7 +477,7 @@ def required_n(
     >>> required_n(ball, 0.01, cdp.PureDP(epsilon=1.0))
     243
     """
-    wished = as_positive(error, "error")
+    wished, told = as_positive(error, "error"), told_in(check_any_ball(ball).unit)
 
     def enough(n: int) -> bool:
         try:
@@ -486,4 +492,5 @@ def required_n(
         except ExistenceError:
             return False
 
-    return smallest_n(enough, f"no number of records brings the expected error down to {wished:g}")
+    least = told(wished * length_of(ball.unit))
+    return smallest_n(enough, f"no number of records brings the expected error down to {least}")

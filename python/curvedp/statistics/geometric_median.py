@@ -164,6 +164,18 @@ class MedianDesign:
         grid_step(self.ball, self.coarsest_scale)
         _ = self.distances
 
+    @property
+    def longest_noise(self) -> float:
+        """Root mean square length of the longest noise of a step at the first clipping length.
+
+        Later steps are too short to lead back from where the first one has lost its way.
+        """
+        noises = [self.noise(self.first_length, share) for share in self.shares]
+        lengths = [1.0, 0.0, *self.schedule.lengths(self.dim)]
+        return math.sqrt(self.dim) * max(
+            length * own.deviation for length, own in zip(lengths, noises, strict=True)
+        )
+
     def noise_after(self, length: float) -> float:
         """Root mean square length of the result's noise, to first order."""
         lengths = self.schedule.lengths(self.dim)
@@ -246,7 +258,7 @@ class GeometricMedian(EachGroup[Release]):
         return design.coarsest_scale, math.nan
 
     def noise_share(self, call: Call, design: MedianDesign, n: int) -> float:
-        return design.noise_after(design.first_length) / design.ball.radius
+        return design.longest_noise / design.ball.radius
 
     def release_group(self, group: Group) -> Release:
         ball, own = group.ball, group.design
@@ -316,6 +328,12 @@ def geometric_median(
         `value` has shape point_shape; `sensitivity` and `scale` are those of the last step.
         `expected_error` is None: on real records releases are .5 to 70 times as far from the median
         as the noise alone tells, and the release cannot know which.
+
+    Warns
+    -----
+    NoiseWarning
+        If the noise of one of its steps is longer than the ball's radius: the later steps do not
+        lead back from there.
 
     Raises
     ------

@@ -13,6 +13,16 @@ from curvedp.privacy.of_parts import OfParts
 from curvedp.privacy.stored import restored
 from curvedp.unit import told_in
 
+#: What a ball that leaves records out does to their variance, and by how much to enlarge one that a
+#: mean without a ball found: docs/confidence-regions.md, "On a ball that was found".
+TOO_SMALL = (
+    "records beyond the ball count as its edge, so one that leaves some out makes it smaller"
+)
+ON_FOUND_BALL = (
+    ". That ball leaves a twentieth of the records out, which count as its edge: take twice its "
+    "radius, Ball(manifold, ball.center, 2 * ball.radius)"
+)
+
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class VarianceInterval(OfParts):
@@ -45,9 +55,9 @@ class VarianceInterval(OfParts):
 
     def _accuracy(self) -> str:
         return (
-            f"made to hold the variance of the population, of records as moved to the ball, in "
-            f"{100 * self.level:g} % of cases, if they are drawn independently of each other: less "
-            "often where several are one person's."
+            f"made to hold the variance of the population, of records as moved to the ball "
+            f"({TOO_SMALL}), in {100 * self.level:g} % of cases, if they are drawn independently "
+            "of each other: less often where several are one person's."
         )
 
     @property

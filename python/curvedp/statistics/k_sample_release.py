@@ -102,5 +102,21 @@ class KSampleRelease(Release):
             *([] if self.knows_spread else [_UNKNOWN_SPREAD]),
         ]
 
+    def _in_brief(self) -> str:
+        p_value = self.p_value
+        told = f"rejects={p_value <= self.level} at level {self.level:g}"
+        return f"p_value={p_value:.4g}, {told}, between={self.between:.4g}"
+
+    def _told_value(self) -> list[tuple[str, str]]:
+        return [
+            (
+                "value is",
+                f"between = {self.between:.4g}, the root of the sum of n_g times the squared "
+                "distance of each sample's mean from that of all; then, in units of their noise, "
+                f"what between^2 is in the mean by chance, expected_square = "
+                f"{self.expected_square:.4g}, and how much it varies, norm = {self.norm:.4g}",
+            )
+        ]
+
     def _error(self) -> str:
         return f"{self.expected_error:.6g} (mean length of the noise of all values)"

@@ -344,6 +344,11 @@ def k_sample_test(
     """
     if samples is None and adds_or_removes(guarantee):
         raise ValueError("which labels occur would tell who is there: give samples, their labels")
+    if np.ndim(labels) > 1:
+        raise ValueError(
+            "records come first, all in one array, then labels, one for each: of samples a and b "
+            "numpy.concatenate([a, b]) and numpy.repeat(['a', 'b'], [len(a), len(b)])"
+        )
     found = ordered_codes(as_labels(labels, "labels"), "labels")[0] if samples is None else samples
     test = KSampleTest(samples=tuple(found), level=level)
     return release(test, records, ball, guarantee, labels=labels, groups=groups, **call)

@@ -17,7 +17,7 @@ import numpy as np
 from curvedp._guard import warn_of_paid
 from curvedp._validation import FloatArray, as_choice, as_count, as_positive
 from curvedp.domain import Ball
-from curvedp.errors import CoverageWarning, ExistenceError
+from curvedp.errors import CoverageWarning, ExistenceError, NoiseWarning
 from curvedp.manifolds import Product
 from curvedp.privacy import ApproxDP, PureDP, Release
 from curvedp.privacy.base import Neighbours
@@ -142,9 +142,10 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
             least_product(factor, share) / whole_of(share) for factor, share in pairs
         )
         if n < least:
+            by_name = "; units=, each record's person, needs fewer" * (call.records_per_unit > 1)
             raise ExistenceError(
-                f"{n} records are too few to find a mean without a ball at {design.way}: give a "
-                "public ball, or a larger budget.",
+                f"{n} records (with units=, units) are too few to find a mean without a ball at "
+                f"{design.way}: give a public ball, or a larger budget{by_name}.",
                 smallest_n=math.ceil(least),
             )
 
@@ -156,13 +157,13 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
 
     def release(self, paid: Paid) -> Releases[LocatedMeanRelease]:
         found = super().release(paid)
-        doubts = [own.doubt for own in found.results or () if own and own.doubt]
-        if doubts and not paid.is_rehearsal:
-            of_groups = f"{len(doubts)} of {len(paid)} groups, the first: "
-            warn_of_paid((of_groups if paid.is_grouped else "") + doubts[0], CoverageWarning)
-        if _is_n_public(paid.call):
-            return found
-        return _shown(found, paid.law(self.design(paid.call, paid.call.ball, 0)))
+        if not _is_n_public(paid.call):
+            found = _shown(found, paid.law(self.design(paid.call, paid.call.ball, 0)))
+        if not paid.is_rehearsal:
+            own = [one for one in found.results or () if one]
+            _warn(paid, [one.doubt for one in own], CoverageWarning)
+            _warn(paid, [one.hidden for one in own], NoiseWarning)
+        return found
 
     def spent(self, releases: Releases[LocatedMeanRelease]) -> Way | None:
         """The cost of the groups that spent most, as many as one unit is in."""
@@ -223,6 +224,14 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
             **{name: own[name] for name in common},
         )
         return LocatedMeanRelease(**(vars(released) | own))
+
+
+def _warn(paid: Paid, told: Sequence[str | None], kind: type[Warning]) -> None:
+    """One warning for all groups that are shown."""
+    texts = list(filter(None, told))
+    if texts:
+        of_groups = f"{len(texts)} of {len(told)} groups, the first: " if paid.is_grouped else ""
+        warn_of_paid(of_groups + texts[0], kind)
 
 
 def sums_of(group: Group) -> Sequence[RecordSums]:

@@ -53,6 +53,9 @@ class LocatedMeanRelease(Release):
     overtaken : float
         Most of the share of records that were counted within the clip level and may lie beyond it
         where the last step began: 0 if they were counted there.
+    turned : float
+        Most of the share of records that may lie so near the cut locus that they are seen in the
+        opposite direction from the mean, or nearly so: 0 on spaces without a cut locus.
     most_error : float
         Expected distance if as many records as the counts do not exclude (`most_beyond`) lie at the
         distance `reach`, all in one direction; `expected_error` is that if no more lie beyond the
@@ -92,6 +95,7 @@ class LocatedMeanRelease(Release):
     last_step: float
     moved: float
     overtaken: float
+    turned: float
     most_error: float
     reach: float
     spread: float
@@ -108,11 +112,13 @@ class LocatedMeanRelease(Release):
     def error_within(self, reach: float) -> float:
         """Expected distance if `most_beyond` of the records lie at a distance, in one direction.
 
-        sqrt(noise^2 + l^2 + ((s f + o min(moved, f))/(1 - s))^2), f = reach + `last_step` - clip
-        level, s the share `most_beyond`, o `overtaken`, l what the last step leaves at most
-        (2 `left` on negative curvature, else `left`), and at least `expected_error`:
-        docs/proofs/sums-of-messages.md, theorems 6, 8 and 9. A single release may be farther off,
-        as noise is: 3 times where it is all of the error, by chance 1 in 60 on a line.
+        sqrt(noise^2 + l^2 + ((s f + o min(moved, f) + 2 R t)/(1 - s))^2), f = reach + `last_step`
+        - R where that is positive, R the clip level, o `overtaken`, t `turned` unless no record
+        within the distance comes near the cut locus, s the larger of t and `most_beyond`, l what
+        the last step leaves at most (2 `left` on negative curvature, else `left`), and at least
+        `expected_error`: docs/proofs/sums-of-messages.md, theorems 6 and 8 to 10. A single release
+        may be farther off, as noise is: 3 times where it is all of the error, by chance 1 in 60 on
+        a line.
 
         Parameters
         ----------
@@ -131,15 +137,22 @@ class LocatedMeanRelease(Release):
         if not self.found:
             return math.nan
         assert self.expected_error is not None
-        along = most_left(self.left, as_manifold(self.manifold).curvature_bounds[0])
+        space = as_manifold(self.manifold)
+        along = most_left(self.left, space.curvature_bounds[0])
         own = (self.noise, along, self.clip_level)
         far = (self.most_beyond, reach + self.last_step, self.overtaken, self.moved)
-        return max(self.expected_error, error_beyond(*own, *far))
+        error = max(self.expected_error, error_beyond(*own, *far))
+        if reach + self.last_step + error < space.injectivity_radius:
+            return error
+        error = max(error, error_beyond(*own, *far, self.turned))
+        return min(error, self.ball_radius) if math.isfinite(space.injectivity_radius) else error
 
     @property
     def ball(self) -> Ball | None:
         """A ball about the mean with .95 of the records, to give to other statistics as public.
 
+        Variances need about twice its radius: docs/confidence-regions.md, "On a ball that was
+        found".
         Its radius is `level`, at most .9 of the largest that a ball may have; None where the level
         is beyond that, where no mean was found, and on products.
         """
@@ -192,7 +205,8 @@ class LocatedMeanRelease(Release):
         if math.isnan(self.n_points):
             return "count", "none: the search ended before its first one"
         error = f"(standard deviation {self.n_points_error:.2g})"
-        return "count", f"{self.n_points:.0f} records that are points {error}"
+        what = "units, by their records" if self.units_by_name else "records"
+        return "count", f"{max(self.n_points, 0.0):.0f} {what} that are points {error}"
 
     @property
     def doubt(self) -> str | None:
@@ -200,14 +214,35 @@ class LocatedMeanRelease(Release):
         missing = self.n - self.n_points if self._is_n_public else 0.0
         if not missing > NOT_POINTS * self.n_points_error:
             return None
+        of_units, what = ("the records of ", "units") if self.units_by_name else ("", "records")
         return (
-            f"about {min(missing, self.n):.0f} of {self.n} records are no points of "
+            f"{of_units}about {min(missing, self.n):.0f} of {self.n} {what} are no points of "
             f"{self.manifold} (standard "
-            f"deviation {self.n_points_error:.2g}): check their format. They were left out."
+            f"deviation {self.n_points_error:.2g}) and were left out: look for missing values, the "
+            "order of the numbers of a record, and deficient rank"
+        )
+
+    @property
+    def hidden(self) -> str | None:
+        """A sentence where noise left no mean, or nothing of the records' spread."""
+        if not self.found:
+            flat = self.value.size
+            ball = f'Ball("euclidean:{flat}", numpy.zeros({flat}), 1.0), on which unit vectors '
+            own = ball + "have a mean however far apart they lie"
+            given = own if self.manifold.startswith("sphere:") else "a public ball"
+            return (
+                f"no mean was found, and the value is NaN: {self.reason}. Give {given}, more "
+                "records or a larger budget"
+            )
+        if self.spread > 0.0:
+            return None
+        return (
+            "noise hides how far the records spread, which is told as 0: take the clip level, "
+            f"{self.clip_level:.3g}, where a spread is asked for"
         )
 
     def _warnings(self) -> tuple[str, ...]:
-        return (self.doubt,) if self.doubt else ()
+        return tuple(filter(None, (self.doubt, self.hidden)))
 
     def _counted(self) -> str:
         return f" Counted: {self._count()[1]}."
@@ -275,6 +310,7 @@ def told(space: Manifold, found: list[Found], way: Way, n: int | None) -> dict[s
         "within": nearest.within,
         "within_error": nearest.within_error,
         "overtaken": max(own.overtaken for own in found),
+        "turned": max(own.turned for own in found),
         **{name: joint(name) for name in _LENGTHS},
         "spent": together([own.spent for own in found], way),
         "blocks": max(own.blocks for own in found),

@@ -423,12 +423,14 @@ def _doubts(coef: FloatArray, deviation: float) -> tuple[str, ...]:
     """
     found = float(np.linalg.norm(coef - coef.mean(axis=0)))
     noise = deviation * math.sqrt((len(coef) - 1) * coef.shape[1])
-    if found > math.sqrt(2.0) * noise:
+    if found >= math.sqrt(2.0) * noise:
         return ()
+    learned = math.sqrt(max(found / noise - 1.0, 0.0) * (found / noise + 1.0)) * noise
     return (
-        f"the noise of the coefficients, {noise:.3g}, is larger than what they learned (together "
-        f"{found:.3g}): the classes are told apart less well than by coefficients without noise. "
-        "Use a larger budget, more records, fewer classes or a space of fewer dimensions.",
+        f"the noise of the coefficients, about {noise:.3g} long, is larger than what they learned, "
+        f"about {learned:.3g} of {found:.3g} (an estimate from one draw, which near the bound "
+        "falls on either side): the classes are told apart less well than by coefficients without "
+        "noise. Use a larger budget, more records, fewer classes or a space of fewer dimensions.",
     )
 
 

@@ -130,7 +130,7 @@ class Paid:
         if self.unheld is not None:
             return np.array([self.unheld.n], dtype=np.int64)
         if self.unit_ends is None:
-            return np.diff(self.offsets)
+            return self.offsets[1:] - self.offsets[:-1]
         return units_of_groups(self.unit_ends, self.offsets)
 
     def __len__(self) -> int:

@@ -68,6 +68,13 @@ class PermutationRelease(Release):
         """True if the test rejects."""
         return bool(self.value.item() > 0)
 
+    def _in_brief(self) -> str:
+        gap = f"gap={self.value.item():.4g} (no p-value)"
+        return f"rejects={self.rejects} at level {self.level:g}, {gap}"
+
+    def _told_value(self) -> list[tuple[str, str]]:
+        return [("value is", "the gap, no p-value: the test rejects if it is above 0")]
+
     def _error(self) -> str:
         return f"{self.expected_error:.6g} (mean size of the noise of the value)"
 

@@ -28,6 +28,7 @@ from curvedp.mechanisms.calibration import unit_error
 from curvedp.mechanisms.directions import Directions, shortened
 from curvedp.mechanisms.vector_noise import VectorNoise
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
+from curvedp.privacy.wording import percent
 from curvedp.statistics.base_point import BasePoint, MeanNoise
 from curvedp.statistics.call import Call, CallOptions
 from curvedp.statistics.design import Design, design_mean_under, shares_of
@@ -225,6 +226,13 @@ class PrincipalComponents(Calibrated[Release]):
 
     def extent(self, call: Call) -> tuple[float, str]:
         return math.nan, "tenth of the largest variance that the logarithms may have"
+
+    def noise_told(self, call: Call, share: float, of_groups: str = "") -> str:
+        return (
+            f"noise may cost the {self.title}{of_groups} up to {percent(min(0.1 * share, 1.0))} of "
+            "the largest variance that logarithms may have: with a tenth there is hardly more left "
+            "than along random directions"
+        )
 
     def memory_of_group(self, call: Call, n: int) -> float:
         return 8.0 * (6 * n * call.manifold.dim + 8 * call.manifold.dim**2)

@@ -24,15 +24,17 @@ from curvedp.privacy.disclosure import Disclosure
 from curvedp.privacy.group_report import (
     disclosure_of_groups,
     domain_text,
+    of_all_text,
     report_of_groups,
     statement_of_groups,
 )
+from curvedp.privacy.guarantees import composed
 from curvedp.privacy.of_parts import OfParts
 from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.record_count import RecordCount
 from curvedp.privacy.statement import Statement
 from curvedp.privacy.wording import alarm_of, told_error, unproved_text
-from curvedp.statistics.call import Call, composed
+from curvedp.statistics.call import Call
 from curvedp.statistics.coverage import why_not
 from curvedp.statistics.statistic import Result
 from curvedp.unit import Unit
@@ -271,9 +273,14 @@ class Releases(Disclosed, Generic[Result]):
         return [
             ("groups", f"{count}{skipped}"),
             ("guarantee of each", str(self.guarantee)),
-            ("of all to one unit", str(self.total)),
+            ("of all to one unit", self._of_all),
             *([] if self.provenance is None else [("provenance", str(self.provenance))]),
         ]
+
+    @property
+    def _of_all(self) -> str:
+        asked = (self.guarantee, self.total, self.groups_per_unit, int(self.released.sum()))
+        return of_all_text(*asked, self.assumptions)
 
     def plot(self, ax: Any = None) -> Shown:
         """Draw all groups with the matplotlib of the extra ``plot``.

@@ -22,6 +22,7 @@ from curvedp.mechanisms import Way, ways_to_meet
 from curvedp.mechanisms.calibration import NUMBER_IS_PUBLIC
 from curvedp.privacy import Guarantee, Release
 from curvedp.privacy.base import Neighbours
+from curvedp.privacy.wording import percent
 from curvedp.statistics.design import least_error
 from curvedp.statistics.grouping import Offsets
 
@@ -64,6 +65,8 @@ class Statistic(abc.ABC, Generic[Result]):
     infers: ClassVar[bool] = False
     #: What copies of the ball's centre have beside their points: what counts as missing.
     padding_beside: ClassVar[float] = math.nan
+    #: What to mind on the ball of a mean without a ball, which holds .95 of the records.
+    _on_found_ball: ClassVar[str] = ""
     #: Memory that it takes, in sizes of the records: measured and rounded up.
     memory: ClassVar[float] = 2.0
 
@@ -172,7 +175,7 @@ class Statistic(abc.ABC, Generic[Result]):
         """The statistic of records anywhere on the manifold."""
         raise TypeError(
             f"the {self.title} needs a public ball: give one, or release one first, as "
-            "frechet_mean(records, manifold, guarantee).ball"
+            f"frechet_mean(records, manifold, guarantee).ball{self._on_found_ball}"
         )
 
     def promise(self, call: Call) -> Guarantee:
@@ -277,7 +280,7 @@ class Statistic(abc.ABC, Generic[Result]):
             Of the records, or of the units where they are known by name.
         offsets : ndarray of int, shape (groups + 1,)
         """
-        return np.diff(offsets)
+        return offsets[1:] - offsets[:-1]
 
     def value_shape(self, call: Call) -> tuple[int, ...]:
         """Shape of a group's value."""
@@ -320,6 +323,23 @@ class Statistic(abc.ABC, Generic[Result]):
         n : int
         """
         return math.nan
+
+    def noise_told(self, call: Call, share: float, of_groups: str = "") -> str:
+        """Words for a `noise_share` above 1.
+
+        Parameters
+        ----------
+        call : Call
+        share : float
+            The largest.
+        of_groups : str
+            Of which groups it is.
+        """
+        _, name = self.extent(call)
+        return (
+            f"the noise of the {self.title}{of_groups} is up to {percent(share)} of the {name}: "
+            "such a release tells less than its ball does"
+        )
 
     def further_columns(self, releases: Releases[Result]) -> dict[str, NDArray[np.float64]]:
         """Columns of a table of releases that are computed only for it."""

@@ -25,6 +25,7 @@ from curvedp.checked_domain import check_any_ball
 from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
+from curvedp.privacy.guarantees import composed
 from curvedp.privacy.payment import charged
 from curvedp.privacy.provenance import Provenance
 from curvedp.statistics.beside import read_beside
@@ -35,7 +36,6 @@ from curvedp.statistics.call import (
     Progress,
     as_balls,
     check_timing,
-    composed,
     reporter,
 )
 from curvedp.statistics.count_plan import CountPlan

@@ -31,7 +31,12 @@ from curvedp.privacy import GDP, Guarantee, PureDP, Release
 from curvedp.statistics.call import Call, CallOptions
 from curvedp.statistics.design import plan_mean, shares_of
 from curvedp.statistics.grouping import GroupsLike
-from curvedp.statistics.interval import VarianceInterval, restricted_ends
+from curvedp.statistics.interval import (
+    ON_FOUND_BALL,
+    TOO_SMALL,
+    VarianceInterval,
+    restricted_ends,
+)
 from curvedp.statistics.log_moments import flat_mechanism, refuse_fine_noise
 from curvedp.statistics.paid import Paid
 from curvedp.statistics.release import release
@@ -124,7 +129,8 @@ class VarianceRelease(Release):
         notes = [
             f"the mean is assumed within {told_in(self.ball_unit)(self.within)} of the centre: "
             "otherwise the value is "
-            "the mean squared distance from the best point there"
+            "the mean squared distance from the best point there",
+            f"it is of records as moved to the ball: {TOO_SMALL}",
         ]
         if self.cut is not None:
             notes.append(
@@ -224,6 +230,7 @@ class Variance(Calibrated[VarianceRelease]):
     """
 
     title: ClassVar[str] = "Fréchet variance"
+    _on_found_ball: ClassVar[str] = ON_FOUND_BALL
     takes_unknown_n: ClassVar[bool] = True
     word: ClassVar[str | None] = "variance"
 

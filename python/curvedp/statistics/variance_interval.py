@@ -33,7 +33,7 @@ from curvedp.statistics.confidence_region import gaussian_way
 from curvedp.statistics.design import design_mean_under, shares_of
 from curvedp.statistics.frechet_mean import Mean
 from curvedp.statistics.grouping import GroupsLike
-from curvedp.statistics.interval import VarianceInterval
+from curvedp.statistics.interval import ON_FOUND_BALL, VarianceInterval
 from curvedp.statistics.log_moments import (
     MomentDesign,
     draw_moments,
@@ -72,6 +72,7 @@ class Interval(Calibrated[VarianceInterval]):
     """
 
     title: ClassVar[str] = "confidence interval of the Fréchet variance"
+    _on_found_ball: ClassVar[str] = ON_FOUND_BALL
     word: ClassVar[str | None] = "interval"
     takes_unknown_n: ClassVar[bool] = True
     infers: ClassVar[bool] = True

@@ -9,8 +9,11 @@ from curvedp._validation import FloatArray
 
 #: Why nothing was found: reasons are functions of released numbers.
 NO_DIRECTION = "the records have no common direction, or are too few to show one"
-TOO_FEW = "there are too few records for this guarantee"
-SPREAD_OUT = "the records lie as far apart as if they were uniform"
+TOO_FEW = (
+    "there are too few points among the records for this guarantee: see that they are read as they "
+    "are written (order=, mask=, units of the numbers)"
+)
+SPREAD_OUT = "the records lie nearly as far apart as uniform ones"
 OUT_OF_RANGE = "the mean lies beyond what doubles hold"
 NOT_SHOWN = "the key of the group is not shown"
 TOO_CURVED = "the records surround the point from all sides: no mean stands out"
@@ -21,6 +24,12 @@ VOID = "too few sites answered, and nothing is left to ask again"
 REACH = 32.0
 #: Part that is expected of the error of a Hessian above 1, if all records lay along the step.
 MISJUDGED = 0.5
+#: The same of what jumps at the cut locus take from the Hessian: in one dimension, where counts
+#: tell it but for the width of their bins, and in more, where they do not tell directions.
+TURNING_MISJUDGED = (0.25, 1.0)
+#: Part that is expected of the deviation of the number of records that change sides on the way: of
+#: several minima a search ends in a near one.
+TURNED_BY_CHANCE = 0.5
 #: Counts exclude what is so many standard deviations above them.
 _EXCLUDED = 2.0
 
@@ -59,11 +68,12 @@ def error_beyond(
     reach: float,
     overtaken: float = 0.0,
     moved: float = 0.0,
+    turned: float = 0.0,
 ) -> float:
     """Expected error if that share of the records lies at a distance, all in one direction.
 
     Clipping moves the mean by e/(1 - s) at most, e the mean excess over the clip level and s the
-    share (theorems 6 and 9).
+    share (theorems 6 and 9); a record that changes sides moves it by two clip levels (theorem 10).
 
     Parameters
     ----------
@@ -77,11 +87,12 @@ def error_beyond(
     overtaken, moved : float
         Share of other records that this point may have left behind the clip level, and its
         distance from where they were counted.
+    turned : float
+        Share of the records that the last step may find on the other side, behind the cut locus.
     """
-    if reach <= clip:
-        return math.hypot(noise, left)
+    share, far = max(share, turned), max(reach - clip, 0.0)
     within = 1.0 - share
-    excess = share * (reach - clip) + overtaken * min(moved, reach - clip)
+    excess = share * far + overtaken * min(moved, far) + 2.0 * clip * turned
     if excess > 0.0:
         excess = excess / within if within > 0.0 else math.inf
     return math.hypot(noise, left, excess)
@@ -97,19 +108,31 @@ class Round:
         Of the clipped logarithms, cut to the clip level.
     length : float
         Of `mean`.
+    signal : float
+        The same without its noise: the root of what its square has above the noise's.
     expected_noise, deviation : float
         Expected length of its noise, and the standard deviation of each coordinate.
+    carried : float
+        That of the noise in each coordinate of the step that is made of it.
     hessian : float
         By which the step is divided.
+    turning : float
+        What jumps at the cut locus took from it.
+    least : float
+        The least that the Hessian may be across records that all lie along one geodesic.
     heights : float
         Mean of sqrt(R^2 - t^2), t the clipped distances; 0 where the noise does not tell it.
     """
 
     mean: FloatArray
     length: float
+    signal: float
     expected_noise: float
     deviation: float
+    carried: float
     hessian: float
+    turning: float
+    least: float
     heights: float
 
 
@@ -140,6 +163,9 @@ class Found:
     overtaken : float
         Most of the share of records that were counted within the clip level and may lie beyond it
         where the last step began.
+    turned : float
+        Most of the share of records that may lie so near the cut locus that the way to the mean
+        leads beyond it.
     sensitivity, scale : float
         What a unit changes in the last mean of logarithms, and the noise of each coordinate.
     spread : float
@@ -173,6 +199,7 @@ class Found:
     last_step: float = math.nan
     moved: float = math.nan
     overtaken: float = math.nan
+    turned: float = math.nan
     sensitivity: float = math.nan
     scale: float = math.nan
     spread: float = math.nan

@@ -10,7 +10,7 @@ import numpy as np
 
 from curvedp._validation import FloatArray
 from curvedp.curvature import has_curved_hessian, mean_hessian_trace, radial_hessian
-from curvedp.manifolds import Euclidean, Manifold
+from curvedp.manifolds import Euclidean, Manifold, Rotations, Sphere
 
 #: Octaves of distances below the largest one on compact spaces, on matrices and hyperbolic space,
 #: and on flat space; a grid has four levels in each.
@@ -18,8 +18,18 @@ _OCTAVES = {"compact": 16, "open": 20, "flat": 100}
 #: Largest distance on hyperbolic space in units of 1/sqrt(-curvature), on matrices, on flat space.
 _FARTHEST = {"hyperboloid": 2.0**6, "matrices": 2.0**9, "flat": 2.0**40}
 
+#: Hessians are those at this part of the conjugate distance from there on.
+_BEFORE_CONJUGATE = 0.99
+#: Distances in a bin over which a Hessian is averaged.
+_PARTS = 64
 #: Public random points of which distances are the uniform law's.
 _UNIFORM = 2001
+#: Those whose logarithms turn along a public step: numbers in all, most and least points; and its
+#: length over the injectivity radius.
+_TURNED, TURN_STEP = (2**20, 2**14, 2**9), 0.08
+#: Records have no mean worth the name from this share of the uniform law's median distance on; on
+#: spheres, where all its distances come near a quarter circle, from a twentieth of them on or more.
+_SPREAD_OUT, _NEAREST = 0.75, 0.05
 
 
 @dataclass(frozen=True)
@@ -55,6 +65,46 @@ class Geometry:
             return np.ones_like(dist)
         return np.array([_across(self.manifold, float(t)) for t in dist])
 
+    def least_across(self, level: FloatArray) -> FloatArray:
+        """Least eigenvalue of Hess (1/2) rho^2 on spheres, by bin: mean over distances between the
+        levels of a grid. 1 on other spaces."""
+        lower_bound, upper = self.manifold.curvature_bounds
+        if not self.is_compact or self.may_turn or not 0.0 < lower_bound == upper:
+            return np.ones_like(level)
+        lower = np.append(level[1:], 0.0)
+        part = (np.arange(_PARTS) + 0.5) / _PARTS
+        dist = lower[:, None] + (level - lower)[:, None] * part
+        x = math.sqrt(upper) * np.minimum(dist, _BEFORE_CONJUGATE * math.pi / math.sqrt(upper))
+        return np.asarray((x / np.tan(x)).mean(axis=1))
+
+    @property
+    def may_turn(self) -> bool:
+        """True where logarithms jump at the cut locus: it does not begin with conjugate points."""
+        radius, upper = self.manifold.injectivity_radius, self.manifold.curvature_bounds[1]
+        return (
+            math.isfinite(radius)
+            and radius * math.sqrt(max(upper, 0.0)) < _BEFORE_CONJUGATE * math.pi
+        )
+
+    def turning(self, level: FloatArray) -> FloatArray:
+        """Parts of the Hessian along a step that jumps of logarithms at the cut locus take, by bin.
+
+        Mean over uniform points with distances in each bin of a grid and over directions of the
+        step (docs/proofs/sums-of-messages.md, section 10).
+
+        Parameters
+        ----------
+        level : ndarray, shape (bins,)
+            Upper ends of the bins, falling.
+        """
+        if not self.may_turn:
+            return np.zeros_like(level)
+        dist, rate = _turned(self.manifold)
+        own = np.minimum(np.searchsorted(-level, -dist, side="right") - 1, len(level) - 1)
+        sums = np.bincount(np.maximum(own, 0), rate, len(level))
+        count = np.bincount(np.maximum(own, 0), minlength=len(level))
+        return np.asarray(sums / np.maximum(count, 1))
+
     def move(self, base: FloatArray, coords: FloatArray) -> FloatArray:
         """exp of a tangent vector at `base` in coordinates; NaN where doubles end."""
         space = self.manifold
@@ -64,9 +114,9 @@ class Geometry:
         return np.asarray(space.project(point.reshape(space.point_shape))).reshape(-1)
 
     @property
-    def uniform_median(self) -> float:
-        """Median distance of a uniform point from a point; infinite where there is none."""
-        return _uniform_median(self.manifold) if self.is_compact else math.inf
+    def most_spread(self) -> float:
+        """Median distance beyond which records lie nearly as far apart as uniform ones."""
+        return _most_spread(self.manifold) if self.is_compact else math.inf
 
 
 def geometry_of(manifold: Manifold) -> Geometry:
@@ -116,11 +166,47 @@ def _across(manifold: Manifold, dist: float) -> float:
         second = (mean_hessian_trace(manifold, step) - manifold.dim) / step**2
         kappa = -3.0 * second / count
         return 1.0 + count / others * (radial_hessian(kappa, dist) - 1.0)
-    conjugate = 0.99 * math.pi / math.sqrt(upper) if upper > 0.0 else math.inf
+    conjugate = _BEFORE_CONJUGATE * math.pi / math.sqrt(upper) if upper > 0.0 else math.inf
     return (mean_hessian_trace(manifold, min(dist, conjugate)) - 1.0) / others
 
 
+def _uniform(manifold: Manifold, count: int) -> FloatArray:
+    """Public random points of the uniform law."""
+    if isinstance(manifold, Rotations):
+        return manifold.project(np.random.default_rng(0).standard_normal((count, 3, 3)))
+    return manifold.random_point(count, rng=0)
+
+
 @functools.cache
-def _uniform_median(manifold: Manifold) -> float:
-    points = manifold.random_point(_UNIFORM, rng=0)
-    return float(np.median(manifold.dist(manifold.origin, points)))
+def _most_spread(manifold: Manifold) -> float:
+    points = _uniform(manifold, _UNIFORM)
+    dist = manifold.dist(manifold.origin, points)
+    nearest = np.quantile(dist, _NEAREST) if isinstance(manifold, Sphere) else 0.0
+    return float(max(_SPREAD_OUT * np.median(dist), nearest))
+
+
+@functools.cache
+def _turned(manifold: Manifold) -> tuple[FloatArray, FloatArray]:
+    """Distances of uniform points from the origin, and what the jumps of their logarithms take from
+    the mean eigenvalue of the Hessian, on a step that leads away from each.
+
+    A jump is 2i, i the injectivity radius, along a normal of the cut locus; with cos = i/t at the
+    distance t, 2i cos of it is seen along the step, which is h cos long along the normal. Half of
+    all directions lead there: each jump counts with i/(h cos).
+    """
+    radius, origin, (numbers, most, least) = manifold.injectivity_radius, manifold.origin, _TURNED
+    points = _uniform(manifold, min(max(numbers // manifold.point_size, least), most))
+    step = TURN_STEP * radius
+
+    def coords(ends: FloatArray, base: FloatArray) -> FloatArray:
+        return np.asarray(manifold.tangent_to_coords(manifold.log(ends, base), base))
+
+    before = coords(points, origin)
+    dist = np.linalg.norm(before, axis=1)
+    away = manifold.coords_to_tangent(before * (-step / dist)[:, None], origin)
+    moved = manifold.project(manifold.exp(away, origin))
+    back = coords(np.broadcast_to(origin, moved.shape), moved)
+    jump = dist + step - (coords(points, moved) * back).sum(axis=1) / step
+    cosine = radius / np.clip(dist + 0.5 * step, radius, _diameter(manifold))
+    jump[jump < radius * cosine] = 0.0
+    return dist, jump / (2.0 * cosine**2 * step * manifold.dim)

@@ -108,6 +108,9 @@ class RecordSums:
             places = (index, index) if len(shape) == 2 else (index, index, 0)
             with np.errstate(divide="ignore", invalid="ignore"):
                 logs = np.log(own[(slice(None), *places)])
+            for rows, _ in blocks(slice(0, len(own)), self._rows.shape[1], None):
+                point = self.geometry.manifold.as_points(own[rows]).reshape(len(logs[rows]), -1)
+                logs[rows][np.isnan(point[:, 0])] = np.nan
             flat = log_diagonals(shape[0]).manifold.kernels
             self._of_diagonals = _core.MessageSums(flat, np.ascontiguousarray(logs), self._ends)
         return self._of_diagonals

@@ -12,6 +12,7 @@ Shares, levels and stops: docs/proofs/sums-of-messages.md.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -28,6 +29,8 @@ from curvedp.sums.found import (
     SPREAD_OUT,
     TOO_CURVED,
     TOO_FEW,
+    TURNED_BY_CHANCE,
+    TURNING_MISJUDGED,
     VOID,
     Found,
     Round,
@@ -37,6 +40,7 @@ from curvedp.sums.found import (
     most_left,
 )
 from curvedp.sums.geometry import Geometry, log_diagonals
+from curvedp.sums.hessian import LEAST_ACROSS, LEAST_HESSIAN, MOST_HESSIAN, hessian
 from curvedp.sums.messages import ROUND_UNIT, Kind, Of, Request, scale_levels, start_of
 from curvedp.sums.noise import Noise
 from curvedp.sums.tail_counts import MOST_OF_COLUMN, TailCounts, counts_of, levels
@@ -51,10 +55,8 @@ _FLAT_SETTLED = 0.5
 _LEAST_SCALE = 6.0
 #: A count so many standard deviations below the public number tells of records that are no points.
 NOT_POINTS = 3.0
-#: Range of the mean Hessian by which steps are divided.
-_HESSIAN = (0.3, 50.0)
-#: Share of the uniform law's median distance from which on records have no mean worth the name.
-_SPREAD_OUT = 0.75
+#: Where half of the records must lie nearer, their counts may be wrong by so many deviations.
+DOUBTED = 1.0
 #: The released ball holds this share of the records, and is this much smaller than the largest.
 _BALL_LEVEL, BALL_LIMIT = 0.95, 0.9
 
@@ -188,7 +190,7 @@ class Search:
         share = min(share, noise.part(0.4) * self.budget.rest)
         tails = yield from self._tail(geometry, base, share, near=near)
         tails = noise.joined(coarse, tails)
-        if tails.median(self.number) > _SPREAD_OUT * geometry.uniform_median:
+        if tails.median(self.number, DOUBTED) > geometry.most_spread:
             raise Stopped(SPREAD_OUT)  # the rest stays
         radius, index = self._clip_level(geometry, tails, self.budget.rest, noise.least_seen[1])
         if self.clip is not None:
@@ -209,10 +211,10 @@ class Search:
             base = self._moved(base, step)
             moved += step.length / step.hessian
         self.rounds += 1
-        share = self.budget.rest * noise.part(1.0 - noise.cost(self.spare))
+        share, before = self.budget.rest * noise.part(1.0 - noise.cost(self.spare)), step
         step = yield from self._round(geometry, base, radius, share, tails)
         value = self._moved(base, step)
-        return self._found(value, tails, index, radius, step, moved)
+        return self._found(value, tails, index, radius, step, before, moved)
 
     def _found(
         self,
@@ -221,19 +223,22 @@ class Search:
         index: int,
         radius: float,
         step: Round,
+        before: Round,
         moved: float,
     ) -> Found:
         """The end, `moved` from where the counts were taken to where the last step began."""
         n = self.number
         reason = None
-        if step.hessian <= _HESSIAN[0]:
+        if step.hessian <= LEAST_HESSIAN or step.least <= LEAST_ACROSS:
             reason = TOO_CURVED
         elif step.expected_noise > radius:
             reason = TOO_FEW
         beyond = tails.beyond(index)
         noise = step.expected_noise / step.hessian
         cut = tails.excess(index, self.noise.near, self.noise.significant) / n
-        left = self._left(step, max(beyond, 0.0) / n)
+        left = math.hypot(
+            self._left(step, before, max(beyond, 0.0) / n), self._turned(step, radius)
+        )
         last_step = step.length / step.hessian
         level = tails.quantile(_BALL_LEVEL, n) + last_step
         within = min(max(1.0 - beyond / n, 0.0), 1.0)
@@ -244,7 +249,13 @@ class Search:
         along = most_left(left, self.geometry.manifold.curvature_bounds[0])
         share = most_beyond(within, within_error)
         overtaken = self._most_overtaken(tails, radius - moved, share) if moved else 0.0
-        most = error_beyond(noise, along, radius, share, reach + last_step, overtaken, moved)
+        most, turned = math.inf, 0.0
+        for turned, way in self._most_turned(tails, moved):
+            far = (share, reach + last_step, overtaken, moved, turned)
+            most = error_beyond(noise, along, radius, *far)
+            if last_step + most <= way:
+                break
+        most = min(most, farthest) if self.geometry.is_compact else most
         return Found(
             value=None if reason else value,
             reason=reason,
@@ -260,6 +271,7 @@ class Search:
             last_step=last_step,
             moved=moved,
             overtaken=overtaken,
+            turned=turned,
             expected_error=error,
             most_error=max(error, most),
             reach=reach,
@@ -273,21 +285,52 @@ class Search:
 
     def _most_overtaken(self, tails: TailCounts, near: float, beyond: float) -> float:
         """Most of the share of records farther than `near`, as counted, without `beyond`."""
-        n, index = self.number, tails.at_most(max(near, 0.0))
-        counted = most_beyond(1.0 - tails.beyond(index) / n, tails.beyond_error(index) / n)
-        return max(counted - beyond, 0.0)
+        return max(self._most_beyond(tails, tails.at_most(max(near, 0.0))) - beyond, 0.0)
 
-    def _left(self, step: Round, beyond: float) -> float:
+    def _most_turned(self, tails: TailCounts, moved: float) -> Iterator[tuple[float, float]]:
+        """Most of the share of records that are less than some way from the cut locus of the point
+        from which the last step began, and that way: the shortest first, the last one endless."""
+        if self.geometry.is_compact:
+            rim = self.geometry.manifold.injectivity_radius - moved
+            for index in range(tails.at_most(rim), len(tails.level)):
+                yield self._most_beyond(tails, index), rim - float(tails.level[index])
+        yield (1.0 if self.geometry.is_compact else 0.0), math.inf
+
+    def _most_beyond(self, tails: TailCounts, index: int) -> float:
+        """Most of the share of records beyond a level that counts do not exclude."""
+        n = self.number
+        return most_beyond(1.0 - tails.beyond(index) / n, tails.beyond_error(index) / n)
+
+    def _left(self, step: Round, before: Round, beyond: float) -> float:
         """Length by which the last step may miss.
 
         Records all in its direction have the Hessian 1, up to those that were cut, or are at sites
         that did not answer: where H is larger the step is then too short by (H - 1)/H, of which
-        part is expected. That the number of records is a noisy count moves the step, too.
+        part is expected. The way back from the noise of the step before leads in all directions
+        alike, of which records see one: it counts with 1/sqrt(d). That the number of records is a
+        noisy count moves the step, too.
         """
-        part = (1.0 if step.hessian < 1.0 else MISJUDGED) / step.hessian
-        along = part * abs(step.hessian - 1.0) + beyond + self.missing
+        smooth = step.hessian + step.turning
+        dim, part = self.geometry.dim, (1.0 if smooth < 1.0 else MISJUDGED) / step.hessian
+        back = min(math.sqrt(dim) * before.carried * step.hessian, step.signal)
+        ahead = math.hypot(math.sqrt(step.signal**2 - back**2), back / math.sqrt(dim))
+        short = part * abs(smooth - 1.0) * ahead + (beyond + self.missing) * step.signal
         counted = 0.0 if self.number == self.n else self.count[1] / self.number
-        return step.length * math.hypot(min(1.0, along), counted)
+        return math.hypot(min(short, step.signal), counted * step.signal)
+
+    def _turned(self, step: Round, radius: float) -> float:
+        """Length by which the last step may miss as records on its way change sides.
+
+        They take J from the Hessian in the mean, of which part is misjudged, and each of them adds
+        two clip levels over n, of which the number on the way has the deviation of a Poisson law.
+        """
+        if not step.turning:
+            return 0.0
+        way = step.length / step.hessian
+        jump = 2.0 * min(radius, self.geometry.manifold.injectivity_radius) / self.number
+        by_chance = TURNED_BY_CHANCE * math.sqrt(jump * step.turning * way)
+        misjudged = TURNING_MISJUDGED[self.geometry.dim > 1] * step.turning * way
+        return math.hypot(misjudged, by_chance) / step.hessian
 
     def _spread(self, tails: TailCounts, radius: float, step: Round) -> float:
         """Root mean square of clipped distances: from heights, where the noise tells them."""
@@ -419,15 +462,22 @@ class Search:
         mean = noisy[:-1] * unit / n
         deviation = self._deviation(geometry, radius, own)
         length = math.sqrt(math.fsum(mean * mean))
+        carried = deviation
         if length > radius:
-            mean, length = mean * (radius / length), radius
+            mean, length, carried = mean * (radius / length), radius, deviation * radius / length
         signal = math.sqrt(max(0.0, length**2 - geometry.dim * deviation**2))
+        smooth, turning, least = hessian(geometry, tails, n, radius, signal)
+        divisor = min(max(smooth - turning, LEAST_HESSIAN), MOST_HESSIAN)
         return Round(
             mean,
             length,
+            signal,
             self._noise(geometry, radius, own),
             deviation,
-            _hessian(geometry, tails, n, radius, signal),
+            carried / divisor,
+            divisor,
+            turning,
+            least,
             float(noisy[-1]) * unit / n,
         )
 
@@ -481,21 +531,3 @@ def _is_settled(step: Round, short: float, dim: int) -> bool:
     """True if a step is short, or no longer than its noise may be."""
     noise = dim * step.deviation**2
     return step.length <= short or step.length**2 <= noise * (1.0 + 3.0 * math.sqrt(2.0 / dim))
-
-
-def _hessian(
-    geometry: Geometry, tails: TailCounts, n: float, radius: float, length: float
-) -> float:
-    """Mean Hessian of the clipped half squared distance along a step of that length.
-
-    Records that are seen in the direction of the step with mean square cosine c count with 1, or 0
-    beyond the clip level, along it, and with k(t) min(1, R/t) across it.
-    """
-    share, dist = tails.shares(n)
-    clipped = np.minimum(dist, radius)
-    square = min(1.0, length**2 / max(float(share @ (clipped * clipped)), 1e-300))
-    cosine = square + (1.0 - square) / geometry.dim
-    along = np.where(dist <= radius, 1.0, 0.0)
-    across = radius / np.maximum(dist, radius) * geometry.across(dist)
-    mean = float(share @ (cosine * along + (1.0 - cosine) * across))
-    return min(max(mean, _HESSIAN[0]), _HESSIAN[1])

@@ -125,9 +125,10 @@ class TailCounts:
         """A level beyond which there are at most that share of n records: the smallest one."""
         return float(self.level[self.clip(np.full(len(self.level), (1.0 - share) * n))])
 
-    def median(self, n: float) -> float:
-        """The level with half of n records beyond the next one."""
-        return float(self.level[int(np.argmax(self.count > 0.5 * n))])
+    def median(self, n: float, deviations: float = 0.0) -> float:
+        """The level with half of n records beyond the next one: if counts were so much larger."""
+        count = self.count + deviations * self.deviation
+        return float(self.level[int(np.argmax(count > 0.5 * n))])
 
     def shares(self, n: float) -> tuple[FloatArray, FloatArray]:
         """Shares of the records and the distances at which they count, the last one 0."""

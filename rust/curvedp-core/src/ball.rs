@@ -40,9 +40,16 @@ impl Ball<'_> {
         self.manifold.dist_origin_error(self.radius).min(0.01 * self.radius)
     }
 
+    /// Largest computed distance from the centre at which a record counts as a point inside the ball. Unit
+    /// vectors in single precision lie about 1e-7 beyond the unit ball's edge.
+    fn counted_limit(&self) -> f64 {
+        self.limit().max(self.radius * (1.0 + RECORD_TOLERANCE))
+    }
+
     /// Moves points outside the ball to its boundary. One so close to the edge of the manifold that
-    /// rounding would leave it outside becomes the centre. Writes true for points that were moved.
-    fn clip(&self, points: &mut [f64], moved: &mut [bool]) {
+    /// rounding would leave it outside becomes the centre. Writes true for points that were moved, and for those
+    /// of them that count as points outside.
+    fn clip(&self, points: &mut [f64], moved: &mut [bool], counted: &mut [bool]) {
         let (size, dim) = (self.manifold.point_size(), self.manifold.dim());
         assert_eq!(points.len(), moved.len() * size, "one flag for each point");
         let dists = |points: &[f64]| {
@@ -52,6 +59,7 @@ impl Ball<'_> {
         };
         let limit = self.limit();
         self.manifold.within_origin(Rows::new(points, size), limit, moved);
+        counted.fill(false);
         let mut outside = Vec::new();
         let mut rows = Vec::new();
         for (i, moved) in moved.iter_mut().enumerate() {
@@ -74,8 +82,10 @@ impl Ball<'_> {
         coords.chunks_exact_mut(dim).for_each(|u| self.shorten(u));
         self.manifold.exp_origin(Rows::new(&coords, dim), &mut rows);
         let ends = rows.chunks_exact(size).zip(dists(&rows));
-        let cut_locus = self.manifold.injectivity_radius() * (1.0 - 1e-9);
+        let (cut_locus, inside) =
+            (self.manifold.injectivity_radius() * (1.0 - 1e-9), self.counted_limit());
         for ((i, before), (row, after)) in outside.into_iter().zip(before).zip(ends) {
+            counted[i] = before > inside || before.is_nan();
             let usable = before < cut_locus
                 && before.is_finite()
                 && after <= limit
@@ -277,9 +287,9 @@ impl Frame {
         let count = row_count(out.len(), self.centred.point_size());
         let mut repaired = vec![0.0; count * self.manifold.point_size()];
         let valid = self.repair(records, &mut repaired);
-        let mut moved = vec![false; count];
-        self.move_in(&repaired, out, &mut moved);
-        counted.add(&valid, &moved);
+        let (mut moved, mut outside) = (vec![false; count], vec![false; count]);
+        self.move_in(&repaired, out, &mut moved, &mut outside);
+        counted.add(&valid, &outside);
     }
 
     /// Room for so many points, to be filled by a kernel.
@@ -324,7 +334,7 @@ impl Frame {
         let size = self.manifold.point_size();
         let count = row_count(points.len(), size);
         let (mut inner, mut moved) = (self.points(count), vec![false; count]);
-        self.move_in(points, &mut inner.entries, &mut moved);
+        self.move_in(points, &mut inner.entries, &mut moved, &mut vec![false; count]);
         for (i, row) in points.chunks_exact_mut(size).enumerate() {
             if moved[i] {
                 self.leave(Rows::shared(inner.row(i)), row);
@@ -378,7 +388,7 @@ impl Frame {
             let (mut inner, mut inside) = (self.points(piece.len()), vec![false; piece.len()]);
             self.centre(Rows::new(&points, size), &mut inner.entries);
             let ball = self.ball();
-            ball.manifold.within_origin(inner.rows(), ball.limit(), &mut inside);
+            ball.manifold.within_origin(inner.rows(), ball.counted_limit(), &mut inside);
             for ((category, valid), inside) in piece.iter_mut().zip(valid).zip(inside) {
                 *category = if valid { f64::from(u8::from(!inside)) } else { 2.0 };
             }
@@ -401,8 +411,8 @@ impl Frame {
     }
 
     /// Points of the manifold moved into the frame and clipped there.
-    fn move_in(&self, points: &[f64], out: &mut [f64], moved: &mut [bool]) {
+    fn move_in(&self, points: &[f64], out: &mut [f64], moved: &mut [bool], counted: &mut [bool]) {
         self.centre(Rows::new(points, self.manifold.point_size()), out);
-        self.ball().clip(out, moved);
+        self.ball().clip(out, moved, counted);
     }
 }

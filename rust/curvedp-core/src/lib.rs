@@ -3,7 +3,6 @@
 pub mod ball;
 pub mod batch;
 pub mod cascade;
-pub mod chains;
 pub mod descriptors;
 pub mod error;
 pub mod exact;

@@ -69,17 +69,17 @@ impl<'a> Counted<'a> {
         Self { first: self.first + records, ..self }
     }
 
-    /// Adds records: whether each is a point of the manifold, and whether it was moved to the ball's edge.
-    pub(crate) fn add(self, valid: &[bool], moved: &[bool]) {
+    /// Adds records: whether each is a point of the manifold, and whether it counts as outside the ball.
+    pub(crate) fn add(self, valid: &[bool], outside: &[bool]) {
         let Some(tally) = self.tally else { return };
         let count = |flags: &[bool], wanted: bool| {
             flags.iter().map(|&flag| u64::from(flag == wanted)).sum::<u64>()
         };
-        tally.outside.fetch_add(count(moved, true), Ordering::Relaxed);
+        tally.outside.fetch_add(count(outside, true), Ordering::Relaxed);
         tally.no_point.fetch_add(count(valid, false), Ordering::Relaxed);
         if let Some(kinds) = &tally.kinds {
-            for ((kind, &valid), &moved) in kinds[self.first..].iter().zip(valid).zip(moved) {
-                let own = NO_POINT * u8::from(!valid) + OUTSIDE * u8::from(valid & moved);
+            for ((kind, &valid), &outside) in kinds[self.first..].iter().zip(valid).zip(outside) {
+                let own = NO_POINT * u8::from(!valid) + OUTSIDE * u8::from(valid & outside);
                 kind.store(own, Ordering::Relaxed);
             }
         }

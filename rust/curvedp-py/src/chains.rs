@@ -1,6 +1,6 @@
 //! `_core.Chains` and `_core.isotropic_chains`: Markov chains.
 
-use curvedp_core::chains::{self, Chain, Isotropic, Plan, Target, diagnose};
+use curvedp_chains::{Chain, Isotropic, Plan, Target, diagnose};
 use curvedp_core::error::Error;
 use curvedp_core::parallel::Interrupt;
 use numpy::PyArray1;
@@ -87,7 +87,7 @@ pub(crate) fn run_chains<T: Target>(
 ) -> PyResult<Chains> {
     let plan = Plan { burn_in, draws, thinning, scale, acceptance };
     with_key(py, stream, target.width(), |key, interrupt| {
-        chains::run(target, starts, &plan, key, interrupt)
+        curvedp_chains::run(target, starts, &plan, key, interrupt)
     })
 }
 

@@ -1,6 +1,6 @@
 //! `_core.conformal_chains`: Metropolis-Hastings chains in a conformal metric.
 
-use curvedp_core::chains::{self, Plan};
+use curvedp_chains::Plan;
 use curvedp_core::rows::Rows;
 use curvedp_graph::conformal::{ConformalLaplace, Distance};
 use curvedp_graph::graph::Nodes;
@@ -49,6 +49,6 @@ pub fn conformal_chains(
     with_key(py, stream, manifold.dim() + 1, |key, interrupt| {
         let law = ConformalLaplace::new(&nodes, sigma, center, rate, volume, distance, interrupt)?;
         let states = starts.chunks_exact(size).map(|start| law.state(start)).collect();
-        chains::run(&law, states, &plan, key, interrupt)
+        curvedp_chains::run(&law, states, &plan, key, interrupt)
     })
 }

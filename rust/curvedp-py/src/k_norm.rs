@@ -1,12 +1,11 @@
 //! `_core.KNormRegression` and `_core.KNormMean`: draws from K-norm gradient mechanisms, exact and by chains.
 
+use curvedp_chains::{Footpoint, Shooting, Walk};
 use curvedp_core::ball;
 use curvedp_core::error::Error;
 use curvedp_core::mean;
 use curvedp_core::parallel::Interrupt;
-use curvedp_core::regression::{
-    self, Footpoint, Geodesic, GradientNorm, Sample, Shooting, Support, Walk,
-};
+use curvedp_core::regression::{self, Geodesic, GradientNorm, Sample, Support};
 use curvedp_core::rows::Rows;
 use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;

@@ -104,12 +104,8 @@ impl Support<'_> {
 }
 
 /// Coordinates at `end` of the tangent vector at `base` carried along the shortest geodesic.
-pub(super) fn carried(
-    manifold: &dyn Manifold,
-    coords: &[f64],
-    base: &[f64],
-    end: &[f64],
-) -> Vec<f64> {
+#[must_use]
+pub fn carried(manifold: &dyn Manifold, coords: &[f64], base: &[f64], end: &[f64]) -> Vec<f64> {
     let mut tangent = vec![0.0; manifold.point_size()];
     let mut moved = vec![0.0; manifold.point_size()];
     let mut result = vec![0.0; coords.len()];

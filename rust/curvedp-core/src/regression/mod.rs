@@ -10,11 +10,11 @@
 //! first is d_p exp(p, t v)^† with v moved parallel, the second d_v exp(p, t v)^† (Kulkarni and Soto,
 //! equations 5 to 8).
 
-mod chains;
 mod contributions;
 mod energy;
 mod exact;
 mod fit;
+mod gradients;
 mod k_norm;
 mod least;
 mod model;
@@ -23,13 +23,14 @@ mod spectrum;
 #[cfg(test)]
 mod tests;
 
-pub use chains::{Footpoint, Shooting, Walk};
 pub(crate) use contributions::mean_of_clipped;
 pub use contributions::{Position, Units, clipped_mean, contributions};
 pub use energy::{Energy, energy};
 pub use exact::sample_k_norm;
 pub use fit::{Fit, Limits, fit};
-pub use k_norm::{GradientNorm, KNorm, Support};
+pub use gradients::Gradients;
+pub use k_norm::{GradientNorm, KNorm, Support, carried};
+pub use model::Vector;
 
 use crate::manifold::Manifold;
 use crate::rows::Rows;

@@ -29,7 +29,7 @@ const SLOW: f64 = 1e-2;
 pub(super) const MAX: usize = 3;
 
 /// A tangent vector: flat entries, then curved ones, then zeros.
-pub(super) type Vector = [f64; MAX];
+pub type Vector = [f64; MAX];
 
 /// The records.
 pub(super) struct Model {

@@ -8,7 +8,7 @@
 mod tests;
 
 use crate::graph::{NodeIndex, Nodes};
-use curvedp_core::chains::{Target, walk};
+use curvedp_chains::{Target, walk};
 use curvedp_core::error::Error;
 use curvedp_core::manifold::Manifold;
 use curvedp_core::noise::Stream;

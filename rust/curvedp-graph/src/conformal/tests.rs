@@ -1,5 +1,5 @@
 use super::*;
-use curvedp_core::chains::{Plan, diagnose, run};
+use curvedp_chains::{Plan, diagnose, run};
 use curvedp_core::manifold::{Euclidean, Sphere};
 
 const NEVER: &dyn Fn() -> bool = &|| false;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::parallel::set_num_threads;
+use curvedp_core::parallel::set_num_threads;
 
 const KEY: [u8; 32] = [9; 32];
 

@@ -2,20 +2,20 @@
 //!
 //! Chains walk about the origin of the centred manifold (see [`Manifold::centre`]). They keep normal
 //! coordinates, which the exponential map of any centre c turns into points about c. The exact samplers of
-//! [`crate::noise`] are to be preferred where they exist: a chain is never exact.
+//! [`curvedp_core::noise`] are to be preferred where they exist: a chain is never exact.
 
 #[cfg(test)]
 mod tests;
 
 use super::{Chain, Plan, Target, run, walk};
-use crate::error::Error;
-use crate::manifold::Manifold;
-use crate::noise::{NoiseError, Profile, Reach, Stream};
-use crate::parallel::Interrupt;
-use crate::roots::Space;
-use crate::rows::Rows;
-use crate::simd::lanes::LANES;
-use crate::vector::length;
+use curvedp_core::error::Error;
+use curvedp_core::manifold::Manifold;
+use curvedp_core::noise::{NoiseError, Profile, Reach, Stream};
+use curvedp_core::parallel::Interrupt;
+use curvedp_core::roots::Space;
+use curvedp_core::rows::Rows;
+use curvedp_core::simd::lanes::LANES;
+use curvedp_core::vector::length;
 
 /// Largest error of a point as far away as the law reaches, in scales.
 const WORST_ERROR: f64 = 0.5;

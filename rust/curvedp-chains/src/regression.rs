@@ -6,53 +6,20 @@
 //! to the new footpoint. Transport is an isometry and the law of the shift depends on the curvature along it
 //! alone, which is the same from both ends: proposals are symmetric with respect to the Sasaki volume.
 
-use super::k_norm::{KNorm, carried};
-use super::model::{Line, MAX, Model, Vector};
-use super::{Geodesic, Sample, energy};
-use crate::chains::Target;
-use crate::manifold::{Manifold, Range};
-use crate::noise::Stream;
-use crate::rows::Rows;
-use crate::vector::length;
+use super::Target;
+use curvedp_core::manifold::Manifold;
+use curvedp_core::noise::Stream;
+use curvedp_core::regression::{Geodesic, Gradients, KNorm, Sample, Vector, carried, energy};
+use curvedp_core::rows::Rows;
+use curvedp_core::vector::length;
 
 /// Ratio of the steps of the velocity to those of the footpoint: 12 (h_+ - h_-)/2 against h_+ + h_-
 /// where h_+- are the halves of the gradient on flat space, covariates spread evenly.
 const SLOPE_STEP: f64 = 6.0;
 
-/// Both gradients in normal coordinates about a point, the origin: fast, in few dimensions.
-struct Gradients {
-    model: Model,
-    longest: Range,
-}
-
-impl Gradients {
-    /// None where the manifold has more dimensions than the model.
-    fn about(origin: &[f64], sample: &Sample, max_residual: f64) -> Option<Self> {
-        let dim = sample.manifold.dim();
-        let longest = Range::new(max_residual, dim);
-        (dim <= MAX).then(|| Self { model: Model::of(sample, origin), longest })
-    }
-
-    /// The gradients at p = exp(a) and v, which is w carried there.
-    fn at(&self, a: &Vector, w: &Vector) -> [Vector; 2] {
-        self.model.gradients(&Line::new(&self.model.space, a, w), &self.longest)
-    }
-
-    /// A vector in its axes, from orthonormal coordinates at the origin.
-    fn enter(&self, coords: &[f64]) -> Vector {
-        self.model.space.enter(coords)
-    }
-
-    /// exp(a) on the manifold.
-    fn leave(&self, manifold: &dyn Manifold, origin: &[f64], a: &[f64], point: &mut [f64]) {
-        let coords = self.model.space.leave(a);
-        moved(manifold, origin, &coords, point);
-    }
-}
-
-/// A vector of at most [`MAX`] entries, zeros behind them.
+/// These entries, zeros behind them.
 fn vector(entries: &[f64]) -> Vector {
-    let mut vector = [0.0; MAX];
+    let mut vector = Vector::default();
     vector[..entries.len()].copy_from_slice(entries);
     vector
 }
@@ -113,10 +80,9 @@ impl Target for Walk<'_> {
         }
         velocity.iter_mut().zip(&from.velocity).for_each(|(x, v)| *x += v);
         if let Some(gradients) = &self.gradients {
-            let space = &gradients.model.space;
             let (a, shift) = (vector(&from.footpoint), vector(&shift));
-            let b = space.moved(&a, &shift);
-            let w = space.around(&a, &shift, &b, &vector(&velocity));
+            let b = gradients.moved(&a, &shift);
+            let w = gradients.around(&a, &shift, &b, &vector(&velocity));
             to.footpoint.copy_from_slice(&b[..manifold.dim()]);
             to.velocity.copy_from_slice(&w[..manifold.dim()]);
             return 0.0;
@@ -140,7 +106,7 @@ impl Target for Walk<'_> {
         match &self.gradients {
             Some(gradients) => {
                 let parts = [&state.footpoint, &state.velocity];
-                let coords = parts.map(|part| gradients.model.space.leave(part)).concat();
+                let coords = parts.map(|part| gradients.leave(part)).concat();
                 write(&self.law.support.geodesic(manifold, &coords));
             }
             None => write(state),
@@ -165,7 +131,7 @@ impl<'a> Footpoint<'a> {
     pub fn new(sample: Sample<'a>, estimate: &'a Geodesic, scale: f64) -> Self {
         let gradients = Gradients::about(&estimate.footpoint, &sample, f64::INFINITY);
         let enter = |gradients: &Gradients| gradients.enter(&estimate.velocity);
-        let velocity = gradients.as_ref().map_or([0.0; MAX], enter);
+        let velocity = gradients.as_ref().map_or(Vector::default(), enter);
         Self { sample, estimate, scale, gradients, velocity }
     }
 
@@ -214,9 +180,9 @@ impl Target for Footpoint<'_> {
     fn propose(&self, from: &Vec<f64>, scale: f64, stream: &mut Stream, to: &mut Vec<f64>) -> f64 {
         let manifold = self.sample.manifold;
         if let Some(gradients) = &self.gradients {
-            let mut shift = [0.0; MAX];
+            let mut shift = Vector::default();
             uniform_in_ball(stream, scale, &mut shift[..from.len()]);
-            let end = gradients.model.space.moved(&vector(from), &shift);
+            let end = gradients.moved(&vector(from), &shift);
             to.copy_from_slice(&end[..from.len()]);
             return 0.0;
         }
@@ -234,7 +200,7 @@ impl Target for Footpoint<'_> {
         match &self.gradients {
             Some(gradients) => {
                 let origin = &self.estimate.footpoint;
-                gradients.leave(self.sample.manifold, origin, state, row);
+                moved(self.sample.manifold, origin, &gradients.leave(state), row);
             }
             None => row.copy_from_slice(state),
         }
@@ -247,7 +213,7 @@ impl Target for Shooting<'_> {
     fn log_density(&self, velocity: &mut Vec<f64>) -> f64 {
         if let Some(gradients) = &self.gradients {
             let velocity = gradients.enter(velocity);
-            return -length(&gradients.at(&[0.0; MAX], &velocity)[1]) / self.scale;
+            return -length(&gradients.at(&Vector::default(), &velocity)[1]) / self.scale;
         }
         let footpoint = self.footpoint.to_vec();
         let at = Geodesic { footpoint, velocity: std::mem::take(velocity) };

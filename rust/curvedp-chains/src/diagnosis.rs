@@ -2,7 +2,7 @@
 //! 1992; Vehtari et al. 2021).
 
 use super::Chain;
-use crate::simd::lanes::lane_sums;
+use curvedp_core::simd::lanes::lane_sums;
 
 /// Diagnosis of one number that chains keep.
 #[derive(Clone, Copy, Debug, PartialEq)]

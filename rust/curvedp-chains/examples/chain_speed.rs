@@ -1,6 +1,6 @@
 //! Nanoseconds for a step of Metropolis chains: `cargo run --release --example chain_speed -- 11 16`.
 
-use curvedp_core::chains::{Isotropic, Plan};
+use curvedp_chains::{Isotropic, Plan};
 use curvedp_core::manifold::{Manifold, SpdAffine, Sphere};
 use curvedp_core::noise::Profile;
 use curvedp_core::roots::{Matrices, Radial, Space};

@@ -11,17 +11,20 @@
 
 mod diagnosis;
 mod isotropic;
+mod mean;
+mod regression;
 #[cfg(test)]
 mod tests;
 
 pub use diagnosis::{Diagnosis, diagnose, effective_sample_size, split_r_hat};
 pub use isotropic::Isotropic;
+pub use regression::{Footpoint, Shooting, Walk};
 
-use crate::error::Error;
-use crate::manifold::Manifold;
-use crate::noise::Stream;
-use crate::parallel::{Interrupt, Pace, pass};
-use crate::rows::Rows;
+use curvedp_core::error::Error;
+use curvedp_core::manifold::Manifold;
+use curvedp_core::noise::Stream;
+use curvedp_core::parallel::{Interrupt, Pace, pass};
+use curvedp_core::rows::Rows;
 
 /// A law to draw from, with the proposals of its chains.
 pub trait Target: Sync {

@@ -1,9 +1,13 @@
 use super::*;
-use crate::chains::diagnose;
-use crate::noise::IsotropicNoise;
-use crate::noise::drawn::{frame, logs};
-use crate::parallel::set_num_threads;
-use crate::roots::{Matrices, Radial};
+use crate::diagnose;
+use curvedp_core::ball::Ball;
+use curvedp_core::exact::Effort;
+use curvedp_core::manifold::{ComplexProjective, Euclidean, Hyperboloid, Sphere, build};
+use curvedp_core::noise::IsotropicNoise;
+use curvedp_core::parallel::set_num_threads;
+use curvedp_core::release::Grid;
+use curvedp_core::roots::{Matrices, Radial};
+use curvedp_core::vector::power_of_two_below;
 
 const KEY: [u8; 32] = [4; 32];
 const NEVER: &dyn Fn() -> bool = &|| false;
@@ -14,6 +18,13 @@ fn laplace(scale: f64) -> Profile {
 
 fn gaussian(scale: f64) -> Profile {
     Profile::Gaussian { scale }
+}
+
+fn wider(profile: Profile) -> Profile {
+    match profile {
+        Profile::Laplace { scale } => laplace(1.5 * scale),
+        Profile::Gaussian { scale } => gaussian(1.5 * scale),
+    }
 }
 
 fn spd(m: usize) -> Space {
@@ -48,9 +59,40 @@ fn cases() -> Vec<(Space, Profile)> {
     ]
 }
 
+/// The manifold in whose frame noise on a space is drawn.
+fn frame(space: Space) -> Box<dyn Manifold> {
+    match space {
+        Space::Radial(Radial::Flat { dim }) => Box::new(Euclidean::new(dim)),
+        Space::Radial(Radial::Sphere { dim, radius }) => Box::new(Sphere::new(dim, radius)),
+        Space::Radial(Radial::Hyperbolic { dim, curvature }) => {
+            Box::new(Hyperboloid::new(dim, curvature))
+        }
+        Space::Radial(Radial::ComplexProjective { m }) => Box::new(ComplexProjective::new(m)),
+        Space::Matrices(_) | Space::Compact(_) => {
+            let (name, size, parameter) = space.name();
+            build(name, size, parameter).unwrap()
+        }
+    }
+}
+
+/// Coordinates at the origin of points drawn about it.
 fn exact_draws(space: Space, profile: Profile, count: usize) -> Vec<f64> {
-    let noise = IsotropicNoise::new(space, profile).unwrap();
-    logs(&noise, &frame(space).origin(), 77, count)
+    let (manifold, noise) = (frame(space), IsotropicNoise::new(space, profile).unwrap());
+    let (center, size) = (manifold.origin(), manifold.point_size());
+    let step = power_of_two_below(profile.scale().min(1.0)) / f64::from(1 << 30);
+    let grid = Grid { step, clip_radius: f64::INFINITY };
+    let mut stream = Stream::from_key([77; 32], space.dim() as u64);
+    let mut points = vec![0.0; count * size];
+    Ball { manifold: &*manifold, center: &center, radius: f64::INFINITY }.release(
+        Rows::shared(&center),
+        |_| (&noise, grid),
+        |_, draw| draw(&mut stream),
+        Effort::Least,
+        &mut points,
+    );
+    let mut coords = vec![0.0; count * space.dim()];
+    manifold.log_origin(Rows::new(&points, size), &mut coords);
+    coords
 }
 
 fn lengths(rows: &[f64], dim: usize) -> Vec<f64> {
@@ -115,7 +157,7 @@ fn ends_of_chains_follow_the_exact_law_and_no_other() {
         assert!(gap < CRITICAL, "{space:?} {profile:?} {gap}");
         let [off_center, stretched] = unevenness(&chains, dim);
         assert!(off_center < 5.0 && stretched < 5.0, "{space:?} {off_center} {stretched}");
-        let wider = law(space, profile.with_scale(1.5 * profile.scale())).unwrap();
+        let wider = law(space, wider(profile)).unwrap();
         let few = if dim < 3 { 1024 } else { 256 };
         let chains = at_end(&wider, wider.starts(few, KEY));
         assert!(gap_between(ends(&chains), exact) > CRITICAL, "{space:?} {profile:?}");
@@ -148,8 +190,7 @@ fn a_step_from_the_law_looks_the_same_backwards() {
         };
         let found = crossings(profile, 16_000);
         assert!(found < 5.0, "{space:?} {profile:?} {found}");
-        let wider = profile.with_scale(1.5 * profile.scale());
-        assert!(crossings(wider, 12_000) > 5.0, "{space:?} {profile:?}");
+        assert!(crossings(wider(profile), 12_000) > 5.0, "{space:?} {profile:?}");
     }
 }
 
