@@ -133,7 +133,7 @@ def test_of_two_ways_that_of_less_noise_is_taken() -> None:
 
 def test_a_release_warns_where_noise_leaves_nothing() -> None:
     with pytest.warns(NoiseWarning, match=r"principal components up to \d?\d % of the largest var"):
-        cdp.principal_components(ellipsoid(60), 2, BALL, cdp.PureDP(1.0))
+        cdp.principal_components(ellipsoid(100), 2, BALL, cdp.PureDP(1.0))
     with warnings.catch_warnings():
         warnings.simplefilter("error", NoiseWarning)
         cdp.principal_components(ellipsoid(1500), 2, BALL, cdp.PureDP(1.0))
