@@ -5,7 +5,8 @@
 The last slope is 0: given the other covariate, or of one covariate alone for few records. Prints
 how often it is found at the level .05, among the releases that give a p-value; then how often a
 slope that is not 0 is found, beside White's test without privacy; then the power of a slope's Wald
-test beside that of tests of no trend and of equal means.
+test beside that of tests of no trend and of equal means. `--part ranges`: the level for one normal
+covariate whose range is too wide.
 """
 
 from __future__ import annotations
@@ -44,6 +45,16 @@ BESIDE = tuple(
     (spec, n, slope, along)
     for along in ("even", "1:1")
     for spec, n, slope in (("sphere:2", 500, 0.05), ("sphere:2", 2000, 0.02), ("spd:3", 1000, 0.06))
+)
+#: Space, ball and deviation of residuals where ranges are too wide; then records, and releases for
+#: each one asked for; the range over four deviations of the covariate; its mean off the middle.
+WIDE = {
+    "euclidean:2": ([0.0, 0.0], 1.0, 0.1),
+    "sphere:2": ([0.0, 0.0, 1.0], 0.8, 0.1),
+    "euclidean:20": ([0.0] * 20, 0.4, 0.0144),
+}
+RANGES = tuple(
+    itertools.product(WIDE, ((1000, 0.4), (2000, 1.0), (10_000, 0.2)), (2, 4, 8), (0, 0.25))
 )
 BALLS = {"sphere:2": ([0.0, 0.0, 1.0], 0.8), "spd:3": ("identity", 1.5)}
 
@@ -96,6 +107,47 @@ def p_values(task: tuple[str, tuple[str, str, int, float], int]) -> np.ndarray:
         made = cdp.geodesic_regression(x, y, ball, cdp.GDP(mu), x_range=[(0, 1)] * count)
         found.append(made.wald_test([count - 1]).p_value)
     return np.array(found)
+
+
+def in_wide_ranges(task: tuple[str, int, int, float, int]) -> np.ndarray:
+    """P-values at mu = 1 of a slope of 0 in a range so many times too wide, NaN where none."""
+    spec, n, wide, off, repetitions = task
+    warnings.simplefilter("ignore")
+    cdp.set_num_threads(1)
+    *ball, deviation = WIDE[spec]
+    ball, rng = cdp.Ball(spec, *ball), np.random.default_rng([20261128, n, wide, int(100 * off)])
+    space, found = ball.manifold, []
+    for _ in range(repetitions):
+        x = np.clip(0.5 + off + 0.25 / wide * rng.standard_normal(n), 0.0, 1.0)
+        moves = space.coords_to_tangent(
+            deviation * rng.standard_normal((n, space.dim)), ball.center
+        )
+        y = ball.project(space.exp(moves, ball.center))
+        made = cdp.geodesic_regression(x, y, ball, cdp.GDP(1.0), x_range=(0, 1), coverage=False)
+        found.append(made.wald_test([0]).p_value)
+    return np.array(found)
+
+
+def print_wide_ranges(repetitions: int, jobs: int) -> None:
+    """The table of levels in ranges that are too wide."""
+    cells = [
+        (spec, n, wide, off, max(int(share * repetitions), 1))
+        for spec, (n, share), wide, off in RANGES
+    ]
+    print(
+        "| space | n | times too wide | off its middle | with a p-value | below .05 | below .01 |"
+    )
+    print("|---|---|---|---|---|---|---|")
+    with ProcessPoolExecutor(jobs) as workers:
+        for cell, found in zip(cells, workers.map(in_wide_ranges, cells), strict=True):
+            print(f"| {' | '.join(map(str, cell[:-1]))} | {shares_of(found)} |", flush=True)
+
+
+def shares_of(p: np.ndarray) -> str:
+    """How many p-values there are, and which shares of these are below .05 and .01."""
+    given = p[~np.isnan(p)]
+    shares = [f"{np.mean(given < level):.3f}" if given.size else "–" for level in (0.05, 0.01)]
+    return f"{len(given)} of {len(p)} | {' | '.join(shares)}"
 
 
 def power(mu: float, repetitions: int) -> tuple[float, float, float]:
@@ -154,18 +206,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repetitions", type=int, default=400)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--part", choices=("laws", "ranges"), default="laws")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    if options.part == "ranges":
+        print_wide_ranges(options.repetitions, options.jobs)
+        return
     cells = [(spec, law, options.repetitions) for spec, law in itertools.product(SPACES, LAWS)]
     print("| space | last covariate | residuals | n | μ | with a p-value | below .05 | below .01 |")
     print("|---|---|---|---|---|---|---|---|")
     with ProcessPoolExecutor(options.jobs) as workers:
         for (spec, law, _), found in zip(cells, workers.map(p_values, cells), strict=True):
-            given = found[~np.isnan(found)]
-            shares = [
-                f"{np.mean(given < level):.3f}" if given.size else "–" for level in (0.05, 0.01)
-            ]
-            told = f"{len(given)} of {len(found)} | {' | '.join(shares)}"
+            told = shares_of(found)
             print(f"| {spec} | {law[0]} | {law[1]} | {law[2]} | {law[3]:g} | {told} |", flush=True)
     for mu in (1.0, 3.0):
         every, given, theirs = power(mu, max(options.repetitions // 4, 1))

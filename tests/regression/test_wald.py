@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.stats
 
 import curvedp as cdp
+from curvedp.regression.adaptive import AdaptiveFit
+from curvedp.regression.schedules import schedule_for
 from curvedp.regression.wald import shrunk_meat, wald
 
 LINE = cdp.Ball("euclidean:1", center=[0.0], radius=1.0)
@@ -90,6 +94,44 @@ def test_the_level_holds_for_correlated_covariates(ball, spread, dummy):
     assert np.isnan(p_values).sum() < 10
     assert np.sum(np.array(p_values) < 0.05) <= 20
     assert 0.3 < np.median(ratios) < 1.1
+
+
+@pytest.mark.parametrize("true", [4.0, 5.0, 8.0, 20.0])
+def test_the_level_holds_where_the_variance_of_a_covariate_is_mostly_noise(true):
+    """The true variance in deviations of its noise; those released below 3 give no p-value.
+
+    A slope is off by 1/true, and told to be by `growth` over the variance that steps take.
+    """
+    told = np.linspace(3.0, true + 7.0, 2001)
+    weights = scipy.stats.norm.pdf(told - true)
+    weights /= weights.sum()
+    design = SimpleNamespace(way=cdp.GDP(1.0), schedule=schedule_for(0.002, False, False))
+    raised = told + 1.0
+    _, growth = AdaptiveFit._of_wrong_steps(SimpleNamespace(design=design), told, 1.0, raised)
+
+    def level(growth):
+        tails = scipy.stats.norm.sf(scipy.stats.norm.isf(0.025) * true * growth / raised)
+        return 2.0 * float(weights @ tails)
+
+    assert level(growth) < 0.0505
+    assert level(growth) > 0.035  # and not for nothing
+    assert level(np.ones_like(told)) > 0.06  # what steps take for the variance
+
+
+def test_a_covariate_whose_variance_may_be_less_makes_all_errors_of_its_slope_larger():
+    """Those from noise and from sampling: four times so in square, were growth twice as large."""
+    rng = np.random.default_rng(2)
+    x = np.clip(0.8 + 0.075 * rng.standard_normal(2000), 0.0, 1.0)
+    y = 0.1 * rng.standard_normal((2000, 1))
+    made = (cdp.geodesic_regression(x, y, LINE, cdp.GDP(1.0), x_range=(0, 1)) for _ in range(99))
+    own = next(one for one in made if one.arrived)
+    assert own.growth[0, 0] > 1.1
+    bare = replace(own, growth=np.eye(1), remains=np.zeros((1, 1)))
+    larger = replace(bare, growth=own.growth)
+    ratio = own.growth[0, 0] ** 2
+    assert larger.wald_test().statistic == pytest.approx(bare.wald_test().statistic / ratio)
+    assert larger.wald_test().dof == pytest.approx(bare.wald_test().dof)
+    assert own.wald_test().p_value >= larger.wald_test().p_value > bare.wald_test().p_value
 
 
 def test_levels_of_a_factor_are_tested_together():

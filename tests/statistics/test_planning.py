@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -139,6 +140,23 @@ def test_the_error_of_a_regression_is_the_planned_one(budget, mechanism):
         assert release.mechanism == mechanism
         found.append(np.sum((release.predict(x) - best) ** 2, axis=1).mean())
     assert np.sqrt(np.mean(found)) == pytest.approx(design.high, rel=0.5)
+
+
+def test_a_plan_of_a_regression_says_from_which_n_on_p_values_are_likely():
+    ball, mu = cdp.Ball("euclidean:20", [0.0] * 20, 0.4), cdp.GDP(1.0)
+    told = cdp.plan("geodesic_regression", ball, mu, n=200, spread=0.1).meaning
+    least = int(re.search(r"one of ([\d,]+) is likely", told)[1].replace(",", ""))
+    enough = cdp.plan("geodesic_regression", ball, mu, n=least, spread=0.1).meaning
+    assert "likely to give errors and p-values" in enough
+
+    def number_of_p_values(n):
+        rng = np.random.default_rng(8)
+        x, y = rng.uniform(size=n), 0.02 * rng.standard_normal((n, 20))
+        made = (cdp.geodesic_regression(x, y, ball, mu, x_range=(0.0, 1.0)) for _ in range(8))
+        return np.isfinite([release.coefficients[0].p_value for release in made]).sum()
+
+    assert number_of_p_values(least) >= 4
+    assert number_of_p_values(int(0.95 * least)) == 0
 
 
 def test_a_regression_with_much_noise_may_end_anywhere():

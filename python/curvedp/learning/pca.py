@@ -21,7 +21,6 @@ from curvedp.privacy.base import adds_or_removes
 from curvedp.statistics.dispersion import log_covariance
 from curvedp.statistics.grouping import GroupsLike
 from curvedp.statistics.principal_components import (
-    DEFAULT_WEIGHTS,
     principal_components,
     signed,
 )
@@ -50,8 +49,8 @@ class TangentPCA(Transformer):
         By default the manifold's dimension.
     weights : sequence of float, optional
         Shares of the budget (of mu^2 for GDP): of the mean and the second moment, by default
-        (0.1, 0.9), or of the mean, the directions and their variances, by default (0.2, 0.7, 0.1).
-        Their number says which mechanism is meant.
+        (0.1, 0.9), or of the mean, the directions and their variances, by default chosen by public
+        numbers (`principal_components`). Their number says which mechanism is meant.
     max_dist : float, optional
         Public length at which logarithms are shortened, as in `log_covariance` or
         `principal_components`.
@@ -129,9 +128,8 @@ class TangentPCA(Transformer):
         count = as_count(count, "n_components", most=dim)
         how: dict[str, Any] = {"max_dist": self.max_dist, "units": units, **self._options}
         if self._is_exponential(records, units):
-            weights = DEFAULT_WEIGHTS if self.weights is None else self.weights
             found = principal_components(
-                records, count, self._domain, self.guarantee, weights=weights, **how
+                records, count, self._domain, self.guarantee, weights=self.weights, **how
             )
             rest = found.parts[1].value
             order = np.argsort(-rest[:-1], kind="stable")

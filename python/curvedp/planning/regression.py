@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
+from curvedp.errors import ExistenceError
 from curvedp.planning.plan import Plan
 from curvedp.planning.request import Request
+from curvedp.regression.adaptive_design import AdaptiveDesign
 from curvedp.regression.choice import expected_choice, longest_velocity
 from curvedp.regression.private import GeodesicLine
+from curvedp.statistics.design import smallest_n
 
 #: Errors of a regression up to this share of tau are as computed for flat space, within a third.
 _ARRIVES = 0.25
@@ -41,15 +46,25 @@ def geodesic_regression(request: Request, n: int) -> Plan:
     )
 
 
-def _adaptive_regression(request: Request, n: int) -> Plan:
-    ball = request.ball
+def _design(request: Request, n: int) -> AdaptiveDesign:
     call = request.call(GeodesicLine((0.0, 1.0), v_max=request.v_max))
     (design,), _ = call.designs(np.array([n], dtype=np.int64), alone=True)
+    found: AdaptiveDesign = design
+    return found
 
-    spread = request.spread
-    low, high = design.usual_error(0.0), design.usual_error(ball.radius / 2)
-    if spread is not None:
-        low = high = design.usual_error(spread)
+
+def _adaptive_regression(request: Request, n: int) -> Plan:
+    ball, spread = request.ball, request.spread
+    design = _design(request, n)
+    residual = ball.radius / 2 if spread is None else spread
+
+    def is_enough(count: int) -> bool:
+        try:
+            return _design(request, count).is_likely_seen(residual)
+        except ExistenceError:
+            return False
+
+    low, high = design.usual_error(spread or 0.0), design.usual_error(residual)
     advice = ""
     if design.is_short:
         advice = (
@@ -64,7 +79,20 @@ def _adaptive_regression(request: Request, n: int) -> Plan:
         low=low,
         high=high,
         meaning="The error is the root mean square distance of predictions at the records' "
-        "covariates from the least-squares geodesic's, for covariates spread evenly; a release "
-        "says if its steps may not have arrived." + advice,
+        "covariates from the least-squares geodesic's, for covariates spread evenly. "
+        + _told_likely(n, is_enough)
+        + advice,
         radius=ball.radius,
+    )
+
+
+def _told_likely(n: int, is_enough: Callable[[int], bool]) -> str:
+    """Whether a release of n records is likely to print an error and p-values."""
+    wide = "wider ranges than the covariates' need more."
+    if is_enough(n):
+        return f"So many records are likely to give errors and p-values; {wide}"
+    least = smallest_n(is_enough, "no number of records gives p-values", least=n + 1)
+    return (
+        "A release of so few records is likely to say that its steps may not have arrived, and to "
+        f"give no error, no band and no p-value; one of {least:,} is likely to give them; {wide}"
     )

@@ -18,6 +18,7 @@ from curvedp.mechanisms.vector_noise import VectorNoise
 from curvedp.privacy import PureDP
 from curvedp.regression.adaptive_design import (
     ABOVE_QUANTILE,
+    DOUBTED,
     EXCESS_CLIP,
     EXCESS_WEIGHT,
     MEAT_CLIP,
@@ -33,8 +34,9 @@ from curvedp.regression.steps import moved, shorten
 from curvedp.regression.whitening import CovariateLaw, StepMetric
 from curvedp.statistics.grouping import Offsets
 
-#: Noise of a step in radii of curvature, beyond which steps do not stay where maps are linear.
-_MOST_BENT = 0.25
+#: How much less than released the variance of a covariate counts as for errors of slopes: times the
+#: variance of its noise over it.
+_LESS = 3.0
 #: How much of the mean of leverages may lie beyond the released one, and how well that is known: a
 #: group of records that no others are like has 1.
 _FAR, _UNKNOWN = 0.2, 0.25
@@ -93,7 +95,7 @@ class AdaptiveFit:
         that is asked for.
     remains, growth : ndarray, shape (q, q)
         What steps may have left of the slopes, for the noise of the covariates' moments; and by
-        what their noise is larger than of steps with the right moments.
+        what their errors may be larger than with the right moments.
     spread : float
         Of the metric at the end: see `StepMetric`.
     doubts : list of str
@@ -243,7 +245,7 @@ class AdaptiveFit:
         second = np.clip(second, -1.0, 1.0)
         values, vectors = np.linalg.eigh(second - np.outer(mean, mean))
         length = float(np.linalg.norm(mean))
-        if values.min() <= 3 * variance_error(noise, q, length):
+        if values.min() <= DOUBTED * variance_error(noise, q, length):
             self.doubts.append(_SPREAD)
         raised = np.maximum(values, 0.0) + added_variance(noise, q, length)
         moments = np.eye(q + 1)
@@ -263,18 +265,21 @@ class AdaptiveFit:
 
         A step of length l leaves the share 1 - a l of what it should take away, a the variance over
         the released one. Returns the share that all steps leave, were the variance off by two
-        deviations; and the root of the variance of noise over that of a = 1.
+        deviations; and by what errors are larger, were it less by `_LESS` e^2 over itself, e a
+        deviation: those from sampling, to which steps tend, by 1/a, those from noise by the root of
+        its variance over that of a = 1.
         """
         power = 2.0 if isinstance(self.design.way, PureDP) else 1.0
-        offsets = error * np.array([-2.0, -1.0, 0.0, 1.0, 2.0])[:, None]
-        ratios = np.append(np.maximum(values + offsets, 0.0) / raised, np.ones((1, len(values))), 0)
+        told = np.maximum(values, DOUBTED * error)
+        likely = [values - 2.0 * error, values + 2.0 * error, told - _LESS * error * (error / told)]
+        ratios = np.maximum([*likely, raised], 0.0) / raised
         left, variance = np.ones_like(ratios), np.zeros_like(ratios)
         steps = [own for cycle in self.design.schedule.cycles for own in cycle.steps]
         for share, step in steps:
             left *= 1.0 - step * ratios
             variance = (1.0 - step * ratios) ** 2 * variance + step**2 / share**power
-        remains = np.minimum(np.abs(left[[0, 4]]).max(axis=0), 1.0)
-        return remains, np.sqrt(np.maximum(variance[1:4].mean(axis=0) / variance[5], 1.0))
+        remains = np.minimum(np.abs(left[:2]).max(axis=0), 1.0)
+        return remains, np.maximum(np.sqrt(variance[2] / variance[3]), 1.0 / ratios[2])
 
     def _release_leverage(self, mean: float, stream: _core.Stream) -> None:
         """The least cut of leverages that leaves about their `mean`, less 1, by private means."""
@@ -366,9 +371,7 @@ class AdaptiveFit:
             self.doubts.append(_STEPS)
         if np.linalg.norm(self.velocities, axis=1).sum() > 0.99 * design.v_max:
             self.doubts.append(_LONG)
-        curvature = math.sqrt(max(map(abs, design.ball.manifold.curvature_bounds)))
-        noise: VectorNoise = design.last_noise(self.length)
-        if curvature * noise.deviation * math.sqrt(design.size) > _MOST_BENT:
+        if design.is_bent(self.length):
             self.doubts.append(_BENT)
 
 

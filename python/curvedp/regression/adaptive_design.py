@@ -64,6 +64,10 @@ NORM_WEIGHT = 0.5
 #: Contributions count up to so many clipping lengths where it is measured how much is cut off; and
 #: the weight of that beside the second moments.
 EXCESS_CLIP, EXCESS_WEIGHT = 4.0, 1.45
+#: Deviations of its noise below which the variance of a covariate is in doubt; how many more make
+#: that rare; and noise of a step in radii of curvature, beyond which steps do not stay where maps
+#: are linear.
+DOUBTED, _SURELY, _MOST_BENT = 3.0, 2.0, 0.25
 #: Units whose products are added up at once.
 UNITS_AT_ONCE = 4096
 
@@ -171,6 +175,17 @@ class AdaptiveDesign:
         """True if the budget is too small for steps to arrive."""
         ratio = noise_ratio(self.n, self.size, self.way, self.moved_units)
         return is_short(ratio, isinstance(self.way, PureDP), self.tau is not None)
+
+    def is_bent(self, length: float) -> bool:
+        """True if noise of a step clipped at `length` is large beside the radius of curvature."""
+        curvature = math.sqrt(max(map(abs, self.ball.manifold.curvature_bounds)))
+        return curvature * self.last_noise(length).deviation * math.sqrt(self.size) > _MOST_BENT
+
+    def is_likely_seen(self, spread: float) -> bool:
+        """True if no doubt is likely for covariates spread evenly, and residuals of that length."""
+        if self.is_short or self.moments is None or self.is_bent(self.length_for(spread)):
+            return False
+        return (DOUBTED + _SURELY) * variance_error(self.moments, self.covariates, 0.0) < 1 / 12
 
     def length_for(self, spread: float) -> float:
         """The clipping length to expect for residuals of that root mean square length."""

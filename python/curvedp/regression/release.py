@@ -92,7 +92,7 @@ class GeodesicRelease(Release):
         Standard deviation of the noise of a diagonal entry of `meat`; twice that of `meat_norm`'s.
     remains, growth : ndarray, shape (q, q), or None
         Share of the velocities that steps may have left undone, were the noise of `moments` two
-        standard deviations; and by what the noise of velocities is larger than with the right
+        standard deviations; and by what errors of velocities may be larger than with the right
         moments. Errors of slopes hold both.
     deviation : float or None
         Standard deviation of the noise in each coordinate of contributions so whitened, clipping
@@ -368,7 +368,7 @@ class GeodesicRelease(Release):
         raw = np.sum(self.meat * own, axis=(-2, -1))
         error = self.meat_deviation * np.linalg.norm(own, axis=(-2, -1))
         sampling = raised_diagonal(sampling, *np.stack([raw, error]) / (count * self._dim))
-        noise = self.growth @ noise @ self.growth
+        noise, sampling = (self.growth @ own @ self.growth for own in (noise, sampling))
         left = self.remains @ self.velocity_coords
         return self.velocity_coords @ self.velocity_coords.T, noise, sampling + left @ left.T
 
