@@ -397,8 +397,8 @@ def expected_error(
     For a true mean half-way between the ball's centre and its edge: where noise is added in the
     chart at the centre of a Hadamard manifold, or fills the ball, it is less at the centre, and
     more at the edge. `plan` gives both; a release prints the error at the value that was released,
-    beside it `shrunk_error`, that of `shrunk`. Of 3 records, where noise is longer than the radius,
-    these are 1.12, "1 to 1.41" and 1.41 radii.
+    beside it `shrunk_error`, that of `shrunk`. Where noise is longer than the radius (3 records,
+    384 dimensions) these are 1.12, "1 to 1.41" and 1.41 radii.
 
     Parameters
     ----------
