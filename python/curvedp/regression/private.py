@@ -370,7 +370,8 @@ def geodesic_regression(
         by any number of others. In place of `records_per_unit`, by the sampler "whitened".
     x_range : pair of float, or list of q pairs
         Public range (x_lo, x_hi) of the covariate, to which it is clipped. From about a thousand
-        records on a range four times too wide costs little at mu = 1.
+        records on a range four times too wide costs predictions little at mu = 1; p-values need one
+        that is at most twice as wide as the covariate's values, or more records.
     tau : float, optional
         Public length at which residuals are clipped, in the units of the metric; by default it is
         found privately, which costs part of the budget. Noise is proportional to it. Give one for
