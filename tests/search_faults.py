@@ -15,6 +15,7 @@ import json
 import os
 import struct
 import sys
+import warnings
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
@@ -24,7 +25,7 @@ import numpy as np
 
 import curvedp as cdp
 import kill_points
-from curvedp.errors import LedgerError
+from curvedp.errors import LedgerError, NoiseWarning
 from curvedp.sums.search import Search
 
 _BUDGET, _CAP = cdp.GDP(2.0), cdp.GDP(1.0)
@@ -85,6 +86,7 @@ def _charged(path: Path) -> tuple[str, Fraction]:
 
 def main(folder: Path, every: int, control: bool) -> None:
     """Kills at every so-many-th system call."""
+    warnings.simplefilter("ignore", NoiseWarning)  # no mean is found
     records = cdp.Sphere(2).random_point(1000, rng=0)
     cdp.frechet_mean(records, cdp.Sphere(2), _CAP, ledger=cdp.Ledger(_BUDGET))  # imports all
     points, told = _run(folder / "whole", records, None, control)
