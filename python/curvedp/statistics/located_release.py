@@ -228,11 +228,11 @@ class LocatedMeanRelease(Release):
         if not self.found:
             flat = self.value.size
             ball = f'Ball("euclidean:{flat}", numpy.zeros({flat}), 1.0), on which unit vectors '
-            own = ball + "have a mean however far apart they lie"
+            own = ball + "always have a mean"
             given = own if self.manifold.startswith("sphere:") else "a public ball"
             return (
-                f"no mean was found, and the value is NaN: {self.reason}. Give {given}, more "
-                "records or a larger budget"
+                f"no mean was found, and the value is NaN: {self.reason}. Give more records, a "
+                f"larger budget, or {given}"
             )
         if self.spread > 0.0:
             return None
