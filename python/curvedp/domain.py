@@ -378,7 +378,12 @@ class Ball:
         )
 
     def __hash__(self) -> int:
-        return hash((type(self), self.manifold, self.radii, self.unit))
+        return self._hash
+
+    @functools.cached_property
+    def _hash(self) -> int:
+        center = (self.center + 0.0).tobytes()  # zeros of both signs are equal
+        return hash((type(self), self.manifold, center, self.radii, self.unit))
 
     def __repr__(self) -> str:
         """A text that makes the ball again, where its centre has few numbers."""

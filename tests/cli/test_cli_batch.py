@@ -144,6 +144,7 @@ def test_persons_are_known_by_name(source, tmp_path):
     assert planned.exit_code == 0, planned.output
     assert str(len(table)) not in planned.output, "the number of records is not public"
     assert "input            1 file\n" in planned.stdout
+    assert "if in all" not in planned.output, "no person counts in more groups than that"
     result = batch(source, out, *how)
     assert result.exit_code == 0, result.output
     told = json.loads((tmp_path / "out.parquet.manifest.json").read_text())

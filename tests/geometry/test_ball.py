@@ -64,3 +64,12 @@ def test_a_ball_keeps_its_own_copy_of_the_centre() -> None:
     domain = cdp.Ball(cdp.Sphere(2), center, 1.0)
     center[:] = [1.0, 0.0, 0.0]
     assert np.array_equal(domain.center, [0.0, 0.0, 1.0])
+
+
+def test_balls_about_other_centres_have_other_hashes() -> None:
+    """What is kept for each of a thousand groups' balls would else be looked for among all."""
+    centers = np.random.default_rng(0).standard_normal((200, 2))
+    assert len({hash(cdp.Ball("euclidean:2", center, 1.0)) for center in centers}) == 200
+    zero, negative = (cdp.Ball("euclidean:1", [x], 1.0) for x in (0.0, -0.0))
+    assert zero == negative
+    assert hash(zero) == hash(negative)

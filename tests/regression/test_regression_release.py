@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -257,3 +258,8 @@ def test_coefficients_have_the_names_of_the_covariates_columns(frame):
     assert bare.summary().splitlines()[1].split()[0] == "x1"
     age = cdp.geodesic_regression(table["age"], records, ball, cdp.GDP(2.0), x_range=(20.0, 60.0))
     assert age.covariates == ("age",)
+    coded = table["age"].rename("\x1b[2J") if frame == "pandas" else table["age"].alias("\x1b[2J")
+    own = cdp.geodesic_regression(coded, records, ball, cdp.GDP(2.0), x_range=(20.0, 60.0))
+    assert own.covariates == (), "what drives a terminal is no name"
+    with pytest.raises(TypeError, match="plain text"):
+        replace(age, covariates=("\x1b[2J",))

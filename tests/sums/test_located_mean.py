@@ -163,6 +163,27 @@ def test_records_that_are_no_points_are_counted_out_and_said() -> None:
     assert "no points of sphere:2" in release.report().replace("\n", " ")
 
 
+@pytest.mark.filterwarnings("ignore::curvedp.errors.NoiseWarning")
+def test_counts_of_a_large_budget_miss_no_record() -> None:
+    """Their noise is less than what they are rounded by: a part of a record is none."""
+    records = np.repeat(_records("rotations:3", 1)[0], 2000, axis=0)
+    release = cdp.frechet_mean(records, cdp.Rotations(), cdp.GDP(1e6), seed=1)
+    own = {"n_points": 2000 - 1e-4, "n_points_error": 1e-6}
+    assert dataclasses.replace(release, **own).doubt is None
+    assert "about 1 of" in (dataclasses.replace(release, **own | {"n_points": 1999.0}).doubt or "")
+
+
+@pytest.mark.filterwarnings("ignore::curvedp.errors.NoiseWarning")
+def test_the_flat_ball_that_is_named_holds_the_records() -> None:
+    points = np.random.default_rng(0).standard_normal((2000, 3))
+    points *= 2.5 / np.linalg.norm(points, axis=1, keepdims=True)
+    release = cdp.frechet_mean(points, cdp.Sphere(2, radius=2.5), cdp.GDP(1.0), seed=1)
+    assert 'Ball("euclidean:3", numpy.zeros(3), 2.5)' in (release.hidden or "")
+    both = np.column_stack([points / 2.5, np.zeros(2000)])
+    release = cdp.frechet_mean(both, cdp.Product("sphere:2", "euclidean:1"), cdp.GDP(1.0), seed=1)
+    assert "or a public ball" in (release.hidden or "")
+
+
 @pytest.mark.parametrize("spec", ["spd:3", "hpd:2"])
 def test_indefinite_matrices_with_a_positive_diagonal_are_counted_out(spec: str) -> None:
     space = as_manifold(spec)

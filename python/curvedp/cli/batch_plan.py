@@ -38,17 +38,16 @@ def print_plan(
     read = f"{file.files} file{'s' if file.files > 1 else ''}"
     if parameters.units is None:  # how many records persons have is protected
         read += f", {file.rows} rows"
+    by_name = () if parameters.units is None else ("units-by-name",)
     inside = f"{total} in {groups} groups by {', '.join(parameters.by)}"
     if parameters.units is not None and call.groups_per_unit > 1:
         inside += ", each counted in every group that it is in"
+    asked = (call.promised, call.total, call.groups_per_unit, groups - left_out, by_name)
     rows = [
         ("input", read),
         (counted, inside),
         ("each group", str(call.promised)),
-        (
-            "cost of all",
-            of_all_text(call.promised, call.total, call.groups_per_unit, groups - left_out),
-        ),
+        ("cost of all", of_all_text(*asked)),
         ("skipped", f"{left_out} groups, too small for the noise to exist"),
         ("coverage", f"not counted: {uncounted}" if uncounted else "counted, with a small share"),
     ]

@@ -66,7 +66,8 @@ def check_parts(guarantee: Guarantee | None, parts: Sequence[Release]) -> None:
         raise ValueError("a release computed from an unproved one carries no guarantee")
 
 
-def _check_text(name: str, text: object) -> None:
+def check_text(name: str, text: object) -> None:
+    """Refuses what is no text of printable characters."""
     if not isinstance(text, str) or not text.isprintable():
         raise TypeError(f"{name} must be a plain text")
 
@@ -187,10 +188,10 @@ class Release(ReleaseText):
             raise TypeError("assumptions must be a set of keys, not one string")
         assumptions = frozenset(self.assumptions)
         for name in ("mechanism", "statistic", "manifold"):
-            _check_text(name, getattr(self, name))
-        _check_text("uncounted", self.uncounted or "")
+            check_text(name, getattr(self, name))
+        check_text("uncounted", self.uncounted or "")
         for key in assumptions:
-            _check_text("an assumption", key)
+            check_text("an assumption", key)
         if not all(isinstance(part, Release) for part in self.parts):
             raise TypeError("parts must be releases")
         if not isinstance(self.coverage, (Coverage, NoneType)):

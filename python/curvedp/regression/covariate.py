@@ -88,9 +88,13 @@ def as_covariates(x: ArrayLike, x_range: Ranges) -> FloatArray:
 
 
 def names_of(x: Any) -> tuple[str, ...]:
-    """Names of the columns of covariates, where they come in a table or as one column."""
+    """Names of the columns of covariates, where they come in a table or as one column.
+
+    None if one of them is no plain text, which no release may have.
+    """
     named = [name for name, _ in types_of(x)] if hasattr(x, "to_numpy") else []
-    return tuple(named) if all(isinstance(name, str) and name for name in named) else ()
+    are_plain = all(isinstance(name, str) and name and name.isprintable() for name in named)
+    return tuple(named) if are_plain else ()
 
 
 def _refuse_words(x: Any) -> None:

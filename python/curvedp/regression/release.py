@@ -15,7 +15,7 @@ from curvedp._guard import quiet
 from curvedp._validation import FloatArray, as_choice, as_level, as_positive
 from curvedp.manifolds import as_manifold
 from curvedp.privacy import Release
-from curvedp.privacy.release import frozen_array
+from curvedp.privacy.release import check_text, frozen_array
 from curvedp.regression.adaptive_design import NORM_WEIGHT
 from curvedp.regression.covariate import Ranges, are_several, as_ranges, pairs_of, to_times
 from curvedp.regression.geodesic import Geodesic
@@ -133,7 +133,9 @@ class GeodesicRelease(Release):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, frozen_array(getattr(self, name)))
         object.__setattr__(self, "doubts", tuple(map(str, self.doubts)))
-        object.__setattr__(self, "covariates", tuple(map(str, self.covariates)))
+        object.__setattr__(self, "covariates", tuple(self.covariates))
+        for name in self.covariates:
+            check_text("a name of a covariate", name)
         if self.covariates and len(self.covariates) != len(pairs_of(self.x_range)):
             raise ValueError("covariates must be names, one for each")
         self._check_what_bands_rest_on()

@@ -13,13 +13,16 @@ import numpy as np
 
 from curvedp._validation import as_positive
 from curvedp.domain import Ball
-from curvedp.manifolds import Manifold, Product, as_manifold
+from curvedp.manifolds import Manifold, Product, Sphere, as_manifold
 from curvedp.privacy import Release
 from curvedp.privacy.wording import percent
 from curvedp.statistics.search_design import Way, factors_of, together
 from curvedp.sums.found import Found, error_beyond, most_beyond, most_left
 from curvedp.sums.geometry import geometry_of
 from curvedp.sums.search import BALL_LIMIT, NOT_POINTS
+
+#: Fewer missing records are none: so much is left by rounded counts of large budgets.
+_LEAST_MISSING = 0.5
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -212,7 +215,7 @@ class LocatedMeanRelease(Release):
     def doubt(self) -> str | None:
         """A sentence where the count tells of records that are no points."""
         missing = self.n - self.n_points if self._is_n_public else 0.0
-        if not missing > NOT_POINTS * self.n_points_error:
+        if not missing > max(NOT_POINTS * self.n_points_error, _LEAST_MISSING):
             return None
         of_units, what = ("the records of ", "units") if self.units_by_name else ("", "records")
         return (
@@ -226,10 +229,13 @@ class LocatedMeanRelease(Release):
     def hidden(self) -> str | None:
         """A sentence where noise left no mean, or nothing of the records' spread."""
         if not self.found:
-            flat = self.value.size
-            ball = f'Ball("euclidean:{flat}", numpy.zeros({flat}), 1.0), on which unit vectors '
-            own = ball + "always have a mean"
-            given = own if self.manifold.startswith("sphere:") else "a public ball"
+            space, given = as_manifold(self.manifold), "a public ball"
+            if isinstance(space, Sphere):
+                size = space.dim + 1
+                given = (
+                    f'Ball("euclidean:{size}", numpy.zeros({size}), {space.radius}), on which '
+                    "directions always have a mean"
+                )
             return (
                 f"no mean was found, and the value is NaN: {self.reason}. Give more records, a "
                 f"larger budget, or {given}"

@@ -100,9 +100,9 @@ class Geometry:
         if not self.may_turn:
             return np.zeros_like(level)
         dist, rate = _turned(self.manifold)
-        own = np.minimum(np.searchsorted(-level, -dist, side="right") - 1, len(level) - 1)
-        sums = np.bincount(np.maximum(own, 0), rate, len(level))
-        count = np.bincount(np.maximum(own, 0), minlength=len(level))
+        own = np.maximum(np.searchsorted(-level, -dist, side="right") - 1, 0)
+        sums = np.bincount(own, rate, len(level))
+        count = np.bincount(own, minlength=len(level))
         return np.asarray(sums / np.maximum(count, 1))
 
     def move(self, base: FloatArray, coords: FloatArray) -> FloatArray:
