@@ -873,14 +873,14 @@ def rows() -> Iterator[str]:
 #: Who, pages that answered beside README and the guide, minutes to read all of these at 200 words a
 #: minute, calls, those refused, those of them without the way on, processor seconds of all calls.
 PATHS = """
-| an astronomer: orbits, earthquakes | [directions](../directions.md) | 13 | 25 | 6 | 1 | 1.5 |
+| an astronomer: orbits, earthquakes | [directions](../directions.md) | 15 | 25 | 6 | 1 | 1.5 |
 | a neuroscientist: connectomes, tensors | [coming from](../coming-from.md), \
-[the ball](../choosing-the-ball.md), [tests](../tests.md) | 25 | 26 | 8 | 2 | 2.5 |
-| an engineer: gestures, EEG | [learning](../learning.md) | 18 | 25 | 3 | 0 | 8.7 |
+[the ball](../choosing-the-ball.md), [tests](../tests.md) | 29 | 26 | 8 | 2 | 2.5 |
+| an engineer: gestures, EEG | [learning](../learning.md) | 22 | 25 | 3 | 0 | 8.7 |
 | a biologist: skulls, leaves, brains | [regression](../geodesic-regression.md), \
-[descriptors](../descriptors.md) | 28 | 30 | 13 | 5 | 1.6 |
+[descriptors](../descriptors.md) | 29 | 30 | 13 | 5 | 1.6 |
 | a search engineer: embeddings, a taxonomy | [PrivateMail](../privatemail.md), \
-[learning](../learning.md) | 27 | 30 | 5 | 1 | 8.0 |
+[learning](../learning.md) | 31 | 30 | 5 | 1 | 8.0 |
 """
 
 
@@ -904,26 +904,25 @@ def page() -> str:
             "like those of its thread; a test runs them, too. *Right*: within ten times the error "
             "that the release states, or what the case asks,",
             "and what must be said is said. *Refused*: before anything is paid, by an error that "
-            "names what works. The last table",
-            "has what people met who had read README and wrote what they would have guessed.\n",
+            "names what works. The last tables",
+            "have what newcomers met who had read README and guessed the rest.\n",
             *rows(),
-            "Their paths, begun anew on 27 November 2026 with public data: pages that answered, "
-            "minutes to read them with README and the",
-            "guide at 200 words a minute (computed), calls in the order in which they came to "
-            "mind, and processor seconds of all of these. Refused",
-            "without the way on: fractional anisotropy elsewhere than where "
-            "[it stands](../coming-from.md); `to_landmarks`; neighbours of released",
-            "queries; and, led on since, `plot` of a mean direction, a mean as the ball's centre, "
-            "landmarks in three dimensions, the text of a TPS file,",
-            "and `r_squared` of a ball.\n",
-            "| who | pages | minutes | calls | refused | without the way on | seconds |",
+            "Their paths, begun anew on 27 November 2026 with public data: pages that answered; "
+            "minutes to read these with README and guide, computed",
+            "at 200 words a minute; calls in the order in which they came to mind, those that were "
+            "refused, and those that were refused without saying",
+            "what to do instead; processor seconds of all. Without advice were fractional "
+            "anisotropy elsewhere than where [it stands](../coming-from.md),",
+            "`to_landmarks`, neighbours of released queries; and, mended since, `plot` of a mean "
+            "direction, a mean as the ball's centre, landmarks in",
+            "three dimensions, the text of a TPS file, `r_squared` of a ball.\n",
+            "| who | pages | minutes | calls | refused | with no advice | seconds |",
             "|---|---|---|---|---|---|---|" + PATHS,
-            "By the clock, on the same day: each time a reader who had not seen the library, with "
-            "seven to nine tasks of a field, who guessed from",
-            "habit before looking a name up. Pages were looked up far faster than at 200 words a "
-            "minute, so that these minutes tell which task",
-            "takes longer than another, and not how long a person takes.\n",
-            "| who | tasks | minutes of all | longest | calls, about | refused |",
+            "By the clock, on the same day: automated readers, no people, who had not seen the "
+            "library, guessed from habit and looked up what was",
+            "refused. They read far faster than people: these minutes tell which task takes longer "
+            "than another, not how long a person takes.\n",
+            "| field | tasks | minutes in all | the longest, minutes | calls, about | refused |",
             "|---|---|---|---|---|---|" + CLOCKED,
         ]
     )

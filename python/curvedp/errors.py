@@ -45,10 +45,10 @@ class CoverageWarning(UserWarning):
 class NoiseWarning(UserWarning):
     """The noise of a release is larger than what it could tell.
 
-    Than the range that its ball alone leaves, such as the radius, beyond which the ball's centre is
-    from no mean: raised before anything is spent, from public numbers alone, of a median for any of
-    its steps. Than what a classifier tells its classes apart by, or than a mean without a ball
-    could find: raised after, from released numbers alone, which then also stand in the report.
+    Before anything is spent, from public numbers alone: the noise is larger than the range that the
+    ball leaves, for a mean or any step of a median its radius. After, from released numbers alone,
+    which the report then has, too: a classifier may not tell its classes apart, or noise hides the
+    mean without a ball or its spread.
     """
 
 

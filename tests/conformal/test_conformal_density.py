@@ -496,6 +496,6 @@ def test_counts_are_added_as_integers():
 
 def test_cells_too_small_for_doubles_are_refused_with_radii_that_are_not() -> None:
     flat = [cdp.Ball("euclidean:384", np.zeros(384), radius) for radius in (0.5, 1.0)]
-    with pytest.raises(cdp.errors.ExistenceError, match=r"radii from 0\.\d+ on, in another unit"):
+    with pytest.raises(cdp.errors.ExistenceError, match=r"the radius is 0\.\d+ or more"):
         cdp.plan("conformal_mean", flat[0], cdp.PureDP(1.0), n=7000)
     assert cdp.plan("conformal_mean", flat[1], cdp.PureDP(1.0), n=7000).low > 0.0

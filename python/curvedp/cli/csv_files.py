@@ -216,7 +216,9 @@ def _by_number(rows: Sequence[list[str]], columns: Sequence[str], path: Path) ->
         )
     wanted = [int(name) - 1 for name in columns]
     if max(wanted) >= len(rows[0]):
-        raise FileError(f"{path}: the first line has {len(rows[0])} cells")
+        raise FileError(
+            f"{path}: the first line has {len(rows[0])} cells, none of number {max(wanted) + 1}"
+        )
     missing = [""] * len(wanted)
     return [[row[k] for k in wanted] if max(wanted) < len(row) else missing for row in rows]
 

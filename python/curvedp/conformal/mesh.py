@@ -294,8 +294,8 @@ def ball_mesh(ball: Ball, n: int) -> Mesh:
             least = math.exp((_LEAST_LOG_CELL - log_volume + math.log(count)) / space.dim)
             raise ExistenceError(
                 f"cells of a ball of radius {radius:g} in {space.dim} dimensions have volumes "
-                f"below what doubles hold: radii from {rounded_up(least, 3)} on, in another unit, "
-                "have not"
+                "below what doubles hold: take a unit in which the radius is "
+                f"{rounded_up(least, 3)} or more"
             )
         cell = math.exp(log_cell)
         volumes = cell * np.exp(space.log_volume_density(coords))

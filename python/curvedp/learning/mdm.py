@@ -64,8 +64,8 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
     releases_ : dict
         The release of each class by its label.
     doubts_ : tuple of str
-        Empty unless the noise of a mean is larger than what it leaves of the distance to another
-        class's: the squared noise of both than half of the squared distance of their releases.
+        Empty unless noise may hide the distance of two classes: where the squared noise of both
+        means is more than half of the squared distance of the released ones.
 
     Notes
     -----
@@ -115,8 +115,8 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
         Warns
         -----
         NoiseWarning
-            If the noise of a class's mean is larger than what it leaves of the distance to the mean
-            of another class (`doubts_`), which the released means and their expected errors tell.
+            If noise may hide the distance of two classes' means (`doubts_`), by the released means
+            and their expected errors.
         """
         records = self._open(X)
         classes, groups = self._classes_of(y, len(records))
@@ -222,8 +222,8 @@ def _doubts(
         return ()
     named = ", ".join(map(str, doubtful[:_NAMED])) + (", ..." if len(doubtful) > _NAMED else "")
     return (
-        f"the noise of the means of {len(doubtful)} of {len(classes)} classes ({named}) is larger "
-        "than what it leaves of the distance to another class's mean (an estimate from one draw, "
-        "which near the bound falls on either side): they are told apart less well than by means "
-        "without noise. Use a larger budget, more records, a smaller ball or fewer classes.",
+        f"noise may hide how far the means of {len(doubtful)} of {len(classes)} classes ({named}) "
+        "are from another one's (an estimate from one draw, which near the bound falls on either "
+        "side): they are told apart less well than by means without noise. Use a larger budget, "
+        "more records, a smaller ball or fewer classes.",
     )

@@ -61,7 +61,7 @@ class DirectionDisplay(Shown):
             raise TypeError(f"mean must be a MeanDirection or MeanAxis, got {type(mean).__name__}")
         space = as_manifold(mean.manifold)
         if space.dim > 2:
-            raise ValueError(f"{mean.manifold} has no picture, which ends at dimension 2: report()")
+            raise ValueError(f"{mean.manifold} has no picture, only dimensions 1 and 2: report()")
         self.mean = mean
         self._is_axes = isinstance(space, Projective)
 

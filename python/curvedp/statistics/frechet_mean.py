@@ -299,7 +299,7 @@ def frechet_mean(
         ``neighbours="add-remove"``: which labels occur would tell who is there. Records with other
         labels are left out. Under ApproxDP keys may be left out, too: groups with enough records
         are shown then, if their labels are texts, integers or days. That hides whether anybody is
-        in a group, not the name of a large one: names that are secret themselves are none to give.
+        in a group, not the name of a large one: give no names that are secret themselves.
     skip_small : bool
         Skip groups that are too small for the mechanism to exist, instead of raising.
     ledger : Ledger, optional
@@ -397,8 +397,8 @@ def expected_error(
     For a true mean half-way between the ball's centre and its edge: where noise is added in the
     chart at the centre of a Hadamard manifold, or fills the ball, it is less at the centre, and
     more at the edge. `plan` gives both; a release prints the error at the value that was released,
-    beside it `shrunk_error`, that of `shrunk`. Where noise is longer than the radius (3 records,
-    384 dimensions) these are 1.12, "1 to 1.41" and 1.41 radii.
+    and as `shrunk_error` that of `shrunk`. Where noise is longer than the radius they differ most:
+    with 3 records in 384 dimensions it is 1.12 radii here, 1 to 1.41 in a plan and 1.41 printed.
 
     Parameters
     ----------

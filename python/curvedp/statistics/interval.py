@@ -16,10 +16,10 @@ from curvedp.unit import told_in
 #: What a ball that leaves records out does to their variance, and by how much to enlarge one that a
 #: mean without a ball found: docs/confidence-regions.md, "On a ball that was found".
 TOO_SMALL = (
-    "records beyond the ball count as its edge, so one that leaves some out makes it smaller"
+    "records beyond the ball count as lying on its edge, so a variance is too small if some do"
 )
 ON_FOUND_BALL = (
-    ". That ball leaves a twentieth of the records out, which count as its edge: take twice its "
+    ". That ball leaves out a twentieth of the records, which count as on its edge: take twice its "
     "radius, Ball(manifold, ball.center, 2 * ball.radius)"
 )
 

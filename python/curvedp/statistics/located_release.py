@@ -234,11 +234,11 @@ class LocatedMeanRelease(Release):
                 size = space.dim + 1
                 given = (
                     f'Ball("euclidean:{size}", numpy.zeros({size}), {space.radius}), on which '
-                    "directions have a mean however far apart they lie"
+                    "directions always have a mean"
                 )
             return (
-                f"no mean was found, and the value is NaN: {self.reason}. Give {given}, more "
-                "records or a larger budget"
+                f"no mean was found, and the value is NaN: {self.reason}. Give more records, a "
+                f"larger budget, or {given}"
             )
         if self.spread > 0.0:
             return None

@@ -230,8 +230,8 @@ class PrincipalComponents(Calibrated[Release]):
     def noise_told(self, call: Call, share: float, of_groups: str = "") -> str:
         return (
             f"noise may cost the {self.title}{of_groups} up to {percent(min(0.1 * share, 1.0))} of "
-            "the largest variance that logarithms may have: with a tenth there is hardly more left "
-            "than along random directions"
+            "the largest variance that logarithms may have: where it is a tenth, hardly more is "
+            "left than along random directions"
         )
 
     def memory_of_group(self, call: Call, n: int) -> float:
@@ -435,8 +435,8 @@ def principal_components(
         beforehand. `parts` holds the mean and the variances: noisy means of the squares of the
         logarithms along each component and of the rest, shape (n_components + 1,), in squared units
         of the metric, of logarithms shortened to the ball's radius, less the square of the mean's
-        noise that is expected along each, at least 0. Without that they were squares about p, and
-        not about the mean. Their error holds the whole of that square.
+        noise that is expected along each, at least 0: about the mean, not about p. Their error
+        holds the whole of that square.
 
     Raises
     ------
