@@ -206,6 +206,12 @@ def test_records_are_added_until_laplace_noise_exists(statistic):
     assert design.high <= 1.0
 
 
+def test_a_ball_of_a_product_is_led_to_what_plans_it():
+    flat = cdp.Ball("euclidean:1", center=[0.0], radius=1.0)
+    with pytest.raises(TypeError, match="of a mean on a product expected_error"):
+        cdp.plan("frechet_mean", cdp.ProductBall(flat, flat), cdp.GDP(mu=1.0), n=100)
+
+
 def test_the_report_says_what_the_figures_are():
     design = cdp.plan("frechet_variance", BALLS["flat"], cdp.GDP(mu=1.0), n=2000)
     text = design.report()

@@ -20,6 +20,7 @@ from curvedp.planning.plan import Plan, power_of_error
 from curvedp.planning.regression import geodesic_regression
 from curvedp.planning.request import Request
 from curvedp.privacy import Guarantee
+from curvedp.product_ball import ProductBall
 from curvedp.statistics.design import smallest_n
 from curvedp.statistics.located_mean import LocatedMean
 from curvedp.unit import length_of, told_in
@@ -146,6 +147,11 @@ def plan(
     served = LocatedMean.served if isinstance(domain, WholeSpace) else ("replace",)
     if statistic != "frechet_mean":
         check_ball(domain)
+    elif isinstance(domain, ProductBall):
+        raise TypeError(
+            "plan takes one ball: of a mean on a product expected_error(ball, n, guarantee) and "
+            "required_n(ball, error, guarantee) say the same"
+        )
     one = length_of(domain.unit)
     request = Request(
         ball=domain,
