@@ -165,6 +165,7 @@ NAMED = [
     (EARTH, ["dec", "ra"], [[50.0, 8.0]], [[8.0, 50.0]]),
     (EARTH, ["Inc", "Dec"], [[50.0, 8.0]], [[8.0, 50.0]]),
     (EARTH, ["plunge_rad", "trend_rad"], np.radians([[50.0, 8.0]]), [[8.0, 50.0]]),
+    (EARTH, ["Y", "X"], [[50.0, 8.0]], [[8.0, 50.0]]),
     (CLOCK, ["bedtime_hours"], [[6.0]], [[np.pi / 2]]),
     (cdp.Torus(2), ["phi_deg", "psi_deg"], [[90.0, 45.0]], [[np.pi / 2, np.pi / 4]]),
 ]
@@ -224,6 +225,9 @@ def test_names_that_contradict_what_is_said_are_refused(space, names, said, mess
         (EARTH, ["latitude", "a", "b"], "'latitude' belongs by its name"),
         (EARTH, ["theta", "phi"], "'theta' is by its name no longitude"),
         (EARTH, ["lon", "colat"], "'colat' is by its name no longitude"),
+        (EARTH, ["x", "y", "ward"], r"table\[\['x', 'y'\]\]"),
+        (EARTH, ["x", "y", "z", "ward"], r"table\[\['x', 'y', 'z'\]\]"),
+        (EARTH, ["x", "z"], "'z' belongs by its name"),
         (EARTH, ["incl", "other"], "'incl' is number 1 of a point, and by its name number 2"),
         (EARTH, ["other", "ra"], "'ra' is number 2 of a point, and by its name number 1"),
         (cdp.SPD(2), ["c11", "c12", "c22", "age"], r"table\[\['c11', 'c12', 'c22'\]\]"),

@@ -335,8 +335,6 @@ def _refuse_others(names: Sequence[str], space: Written) -> None:
     elsewhere = {name for known in readings for name in _all(known)} - fitting
     if not fitting:  # one column of lists, or a number that is refused
         return
-    if len(names) == 2:  # of maps, whose x and y are longitude and latitude
-        elsewhere -= _all(_XYZ)
     for name in names:
         bare = _without_unit(name)
         if bare in elsewhere and not bare.isdecimal():
@@ -433,7 +431,7 @@ def _without_unit(name: str) -> str:
 def _readings(space: Written) -> tuple[tuple[Aliases, ...], ...]:
     """Names of the numbers of a point, and of its short forms."""
     if space.kind == "lonlat":
-        return (*_PAIRS, _XYZ)
+        return (*_PAIRS, _XYZ, _XYZ[:2])  # x and y of maps are longitude and latitude
     if space.kind == "quaternion":
         return (*_XYZ, ("w",)), _Q1230, _entries(3)
     if space.kind == "symmetric":
