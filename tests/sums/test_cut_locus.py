@@ -123,6 +123,38 @@ def test_theorem_10(jump: float) -> None:
     assert bool(missed == 0) is (jump == 2.0 * PI)
 
 
+@pytest.mark.parametrize("seen", [1.0, pytest.param(0.0, id="control")])
+def test_theorem_10_of_clipped_means(seen: float) -> None:
+    """What counts about another point tell of a mean clipped here, and that there is a minimum.
+
+    The control leaves out the records that change sides.
+    """
+    rng, missed, lacking, asked = np.random.default_rng(7), 0, 0, 0
+    for _ in range(600):
+        points = rng.normal(scale=rng.uniform(0.1, 1.0), size=rng.integers(4, 12))
+        points[0] = rng.uniform(2.0, 4.0)
+        base, clip, way = rng.normal(scale=0.3), rng.uniform(0.3, PI), rng.uniform(0.3, 2.8)
+        moved, noise = rng.normal(scale=0.2), rng.normal(scale=0.05)
+        logs, dist = _angles(points, base), np.abs(_angles(points, base + moved))
+        step = float(np.clip(logs, -clip, clip).mean()) + noise
+        share, nearer = np.mean(dist > clip), np.mean(dist > clip - abs(moved))
+        turned = np.mean(np.abs(logs) >= PI - way)
+        most = max(share, seen * turned)
+        if most == 1.0:
+            continue
+        ahead = _angles(_minima(points), base)
+        near = ahead[np.abs(ahead) <= way]
+        reach = np.append(np.abs(_angles(points[:, None], base + near)).max(axis=0), PI)
+        far = most * np.maximum(reach + abs(step) - clip, 0.0) + (nearer - share) * abs(moved)
+        error = (abs(noise) + far + 2.0 * clip * seen * turned) / (1.0 - most)
+        missed += bool((np.abs(step - near) > error[:-1] + 1e-9).any())
+        if (end := abs(step) + error[-1]) <= way:
+            asked += 1
+            lacking += not (np.abs(ahead) <= end + 1e-9).any()
+    assert asked > 20
+    assert bool(missed + lacking == 0) is bool(seen)
+
+
 @pytest.mark.parametrize("least", [0.1, pytest.param(-9.0, id="control")])
 def test_a_saddle_is_no_mean(least: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Records along a great circle: across it the point that was found is a maximum."""

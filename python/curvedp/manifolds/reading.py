@@ -23,7 +23,7 @@ from curvedp._validation import as_choice
 
 __all__ = ["ORDERS", "PLAIN", "TRIANGLES", "UNITS_OF_ANGLES", "Reading", "Written"]
 
-#: What axes of the plane that are given as angles are led to.
+#: Advice for axes of the plane that are given as angles.
 AXES_AS_ANGLES = (
     "axes given as angles are read by directions.mean_direction(angles, 'projective:1', ...); here "
     "give vectors, numpy.column_stack([numpy.cos(t), numpy.sin(t)]) of t in radians"

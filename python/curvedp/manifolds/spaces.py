@@ -421,7 +421,7 @@ class Hyperboloid(Manifold):
         )
 
 
-#: What leads on who has landmarks in space.
+#: Advice for landmarks in space.
 LANDMARKS_IN_SPACE = (
     "shapes are planar here; landmarks in space can be aligned to a public template, see "
     "curvedp.descriptors.AlignedLandmarks"

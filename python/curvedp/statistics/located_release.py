@@ -57,8 +57,8 @@ class LocatedMeanRelease(Release):
         Most of the share of records that were counted within the clip level and may lie beyond it
         where the last step began: 0 if they were counted there.
     turned : float
-        Most of the share of records that may lie so near the cut locus that they are seen in the
-        opposite direction from the mean, or nearly so: 0 on spaces without a cut locus.
+        Largest share of records, as far as counts tell, so near the cut locus that the mean may see
+        them in the opposite direction, or nearly: 0 on spaces without a cut locus.
     most_error : float
         Expected distance if as many records as the counts do not exclude (`most_beyond`) lie at the
         distance `reach`, all in one direction; `expected_error` is that if no more lie beyond the
