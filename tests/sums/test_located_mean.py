@@ -184,6 +184,18 @@ def test_the_flat_ball_that_is_named_holds_the_records() -> None:
     assert "or a public ball" in (release.hidden or "")
 
 
+@pytest.mark.filterwarnings("ignore::curvedp.errors.NoiseWarning")
+@pytest.mark.parametrize("spec", ["euclidean:2", "hyperboloid:2"])
+def test_a_clip_level_below_most_distances_is_named_as_what_left_no_mean(spec: str) -> None:
+    """On these spaces the Hessian falls by clipping alone: nothing surrounds a point."""
+    space = as_manifold(spec)
+    coords = 2.0 * np.random.default_rng(0).standard_normal((3000, space.dim))
+    points = space.exp(space.coords_to_tangent(coords, space.origin), space.origin)
+    release = cdp.release(cdp.LocatedMean(clip=0.1), points, spec, cdp.GDP(2.0), seed=1)
+    assert "clip level that was given" in (release.reason or "")
+    assert cdp.release(cdp.LocatedMean(), points, spec, cdp.GDP(2.0), seed=1).found
+
+
 @pytest.mark.parametrize("spec", ["spd:3", "hpd:2"])
 def test_indefinite_matrices_with_a_positive_diagonal_are_counted_out(spec: str) -> None:
     space = as_manifold(spec)

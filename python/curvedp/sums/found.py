@@ -17,6 +17,7 @@ SPREAD_OUT = "the records lie nearly as far apart as uniform ones"
 OUT_OF_RANGE = "the mean lies beyond what doubles hold"
 NOT_SHOWN = "the key of the group is not shown"
 TOO_CURVED = "the records surround the point from all sides: no mean stands out"
+CLIPPED = "the clip level that was given is shorter than most distances: give a longer one, or none"
 VOID = "too few sites answered, and nothing is left to ask again"
 
 

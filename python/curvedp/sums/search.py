@@ -21,6 +21,7 @@ from curvedp._validation import FloatArray
 from curvedp.privacy.private_keys import key_threshold
 from curvedp.sums.asking import Asking, asked
 from curvedp.sums.found import (
+    CLIPPED,
     MISJUDGED,
     NO_DIRECTION,
     NOT_SHOWN,
@@ -228,12 +229,13 @@ class Search:
     ) -> Found:
         """The end, `moved` from where the counts were taken to where the last step began."""
         n = self.number
+        beyond = tails.beyond(index)
+        within = min(max(1.0 - beyond / n, 0.0), 1.0)
         reason = None
         if step.hessian <= LEAST_HESSIAN or step.least <= LEAST_ACROSS:
-            reason = TOO_CURVED
+            reason = TOO_CURVED if self.clip is None or within > 0.5 else CLIPPED
         elif step.expected_noise > radius:
             reason = TOO_FEW
-        beyond = tails.beyond(index)
         noise = step.expected_noise / step.hessian
         cut = tails.excess(index, self.noise.near, self.noise.significant) / n
         left = math.hypot(
@@ -241,7 +243,6 @@ class Search:
         )
         last_step = step.length / step.hessian
         level = tails.quantile(_BALL_LEVEL, n) + last_step
-        within = min(max(1.0 - beyond / n, 0.0), 1.0)
         within_error = tails.beyond_error(index) / n
         error = math.hypot(noise, self.noise.of_cut * cut, left)
         farthest = self.geometry.largest
