@@ -9,8 +9,8 @@ under the affine-invariant metric.
 # %%
 # Centre and radius come from knowledge about water, not from the records. These are in 10⁻³ mm²/s,
 # so the identity is 10⁻³ mm²/s in all directions: free water, at 3.0, is √3 ln 3 = 1.90 away,
-# tissue, at about 0.7, √3 times the modulus of ln 0.7, 0.62. Of tensors in mm²/s ``Ball.from_units("dti", "mm^2/s")``
-# is the ball.
+# tissue, at about 0.7, √3 times the modulus of ln 0.7, 0.62. Of tensors in mm²/s
+# ``Ball.from_units("dti", "mm^2/s")`` is the ball.
 
 import matplotlib.pyplot as plt
 import numpy as np
