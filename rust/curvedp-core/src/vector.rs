@@ -50,6 +50,15 @@ pub fn power_of_two_below(x: f64) -> f64 {
     f64::from_bits(x.to_bits() >> 52 << 52)
 }
 
+/// 2^exponent, without the multiplications of `powi` where it is a normal number.
+#[inline]
+pub(crate) fn power_of_two(exponent: i32) -> f64 {
+    match exponent {
+        -1022..=1023 => f64::from_bits(((exponent + 1023) as u64) << 52),
+        _ => 2f64.powi(exponent),
+    }
+}
+
 /// The exponent of the largest power of two that is at most x, for normal positive numbers.
 pub(crate) fn exponent(x: f64) -> i32 {
     (x.to_bits() >> 52) as i32 - 1023

@@ -12,7 +12,7 @@ use super::steps::{Density, Place, Steps};
 use super::stream::Stream;
 use crate::exact::matrices::{Unit, Vector};
 use crate::exact::{Effort, Enclosure, Question, Undecided, decide};
-use crate::vector::exponent;
+use crate::vector::{exponent, power_of_two};
 
 /// The density t^power e^-t up to a factor: of the length of a Laplace vector in R^(power + 1).
 struct Length {
@@ -67,7 +67,7 @@ pub fn add_on_grid(
 ) {
     // steps of 2^-24 of the scale are fine enough, and lengths in them fit their words
     let grid = exponent(step).max(exponent(profile.scale()) - 24);
-    let step = 2f64.powi(grid);
+    let step = power_of_two(grid);
     match profile {
         Profile::Gaussian { scale } => {
             for x in vector {
@@ -95,13 +95,13 @@ pub(super) type Multiples = SmallVec<[i64; 4]>;
 
 /// Writes multiples of 2^`grid` as numbers.
 pub(super) fn write(multiples: Multiples, grid: i32, out: &mut [f64]) {
-    let step = 2f64.powi(grid);
+    let step = power_of_two(grid);
     out.iter_mut().zip(multiples).for_each(|(x, multiple)| *x = multiple as f64 * step);
 }
 
 /// A finite double within 2^60 grid steps of 0, in steps.
 fn in_steps<const N: usize>(value: f64, grid: i32) -> Enclosure<N> {
-    let limit = 2f64.powi(grid.saturating_add(60));
+    let limit = power_of_two(grid.saturating_add(60));
     let value = if value.is_finite() { value.clamp(-limit, limit) } else { 0.0 };
     Enclosure::double(value, -grid)
 }

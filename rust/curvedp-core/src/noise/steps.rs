@@ -15,7 +15,7 @@
 
 use super::stream::{Stream, Variable};
 use crate::exact::{Effort, Enclosure, MOST_WORDS, Question, Undecided, decide, try_decide};
-use crate::vector::exponent;
+use crate::vector::{exponent, power_of_two};
 
 /// A density on the positive numbers, known up to a factor: log-concave, and at most about 1.
 pub(super) trait Density {
@@ -135,7 +135,7 @@ impl Place {
     #[inline]
     pub(super) fn about(&self, stream: &Stream) -> Option<f64> {
         let first = if self.is_tail { None } else { self.within.first_word(stream) }?;
-        Some((self.cell as f64 + first as f64 * 2f64.powi(-64)) * 2f64.powi(self.width))
+        Some((self.cell as f64 + first as f64 * 2f64.powi(-64)) * power_of_two(self.width))
     }
 
     /// Makes it about a 2^-`zeros` of a cell.

@@ -4,6 +4,7 @@
 use smallvec::SmallVec;
 
 use super::{Multiples, Point};
+use crate::vector::power_of_two;
 
 type Doubles = SmallVec<[f64; 4]>;
 
@@ -23,7 +24,7 @@ impl Point<'_> {
         let x = self.distance.about(self.stream)? * self.noise.distances.density().of.angle;
         let length = norm(self.base);
         // doubles times a power of two
-        let steps = self.noise.radius * 2f64.powi(-self.grid);
+        let steps = self.noise.radius * power_of_two(-self.grid);
         let is_in_range = (length * length).is_normal() && steps.is_normal();
         if normals.len() < 2 || !is_in_range || x > FARTHEST {
             return None;
@@ -41,8 +42,9 @@ impl Point<'_> {
         let both = self.base.iter().zip(&tangent);
         both.map(|(q, v)| {
             let y = ((q / length) * cos + (v / part) * sin) * steps;
-            let multiple = y.round();
-            ((y - multiple).abs() < room).then_some(multiple as i64)
+            // the closest integer, unless that is nearly as far as another or there is no room
+            let multiple = (y + 0.5f64.copysign(y)) as i64;
+            ((y - multiple as f64).abs() < room).then_some(multiple)
         })
         .collect()
     }
@@ -52,13 +54,24 @@ fn norm(vector: &[f64]) -> f64 {
     vector.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
+/// 1/((k + 1)(k + 2)) and 1/((k + 2)(k + 3)), k = 0, 2, 4 ...
+const SHARES: [[f64; 2]; 10] = {
+    let (mut shares, mut j) = ([[0.0; 2]; 10], 0);
+    while j < shares.len() {
+        let k = 2.0 * j as f64;
+        shares[j] = [1.0 / ((k + 1.0) * (k + 2.0)), 1.0 / ((k + 2.0) * (k + 3.0))];
+        j += 1;
+    }
+    shares
+};
+
 /// cos x and sin x for 0 <= x <= 1, by their series.
 fn circular(x: f64) -> (f64, f64) {
     let square = x * x;
     // 1 - y/((k + 1)(k + 2)) (1 - y/((k + 3)(k + 4)) (...)), to x^22
-    let series = |first: u32| {
-        let terms = (0..10).rev().map(|j| f64::from(2 * j + first));
-        terms.fold(1.0, |sum, k| 1.0 - square / (k * (k + 1.0)) * sum)
-    };
-    (series(1), x * series(2))
+    let after = |sum: f64, share: f64| 1.0 - square * share * sum;
+    let terms = SHARES.iter().rev();
+    let [cos, sinc] =
+        terms.fold([1.0; 2], |[cos, sinc], [even, odd]| [after(cos, *even), after(sinc, *odd)]);
+    (cos, x * sinc)
 }
