@@ -157,8 +157,11 @@ def scattered(count: int) -> Iterator[bool]:
     """True for each search that found a mean of records that have none."""
     rng, sphere = np.random.default_rng(7), cdp.Sphere(2)
     for n in (1000, 4000):
-        spaces = map(cdp.as_manifold, ("rotations:3", "projective:2"))
-        sets = [(space.random_point(n, rng=rng), space) for space in spaces]
+        turns, axes = cdp.Rotations(3), cdp.Projective(2)
+        sets = [
+            (turns.project(rng.standard_normal((n, 3, 3))), turns),
+            (axes.random_point(n, rng=rng), axes),
+        ]
         for kind in SCATTERED:
             rows = rng.standard_normal((n, 3))
             if kind == "antipodal":
