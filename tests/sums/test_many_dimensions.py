@@ -63,9 +63,10 @@ def test_the_printed_error_is_near_the_true_one(spec: str) -> None:
     """The last step leads back from the noise of the one before, in all directions alike.
 
     As if all records lay along it the printed error was 1.4 times the true one on the sphere of 63
-    dimensions.
+    dimensions. The ratios of 160 means have deviations of .012, .027, .026 and .009, and are .91,
+    .97, .93 and 1.00: limits are more than nine deviations away.
     """
-    space, n, count = as_manifold(spec), 500, 20
+    space, n, count = as_manifold(spec), 500, 160
     spread = {"sphere:63": 1.1, "sphere:10": 0.6, "hyperboloid:10": 1.5, "spd:8": 2.0}[spec]
     coords = np.random.default_rng(5).standard_normal((n, space.dim)) * spread / space.dim**0.5
     records = space.exp(space.coords_to_tangent(coords, space.origin), space.origin)
@@ -76,7 +77,7 @@ def test_the_printed_error_is_near_the_true_one(spec: str) -> None:
     )
     errors = [float(space.dist(mean.value, exact)) for mean in means]
     ratio = np.median(errors) / np.median([mean.expected_error for mean in means])
-    assert 0.8 < ratio < 1.3
+    assert (0.8 if spec == "sphere:63" else 0.65) < ratio < 1.3
 
 
 def test_a_median_that_noise_may_have_moved_is_doubted() -> None:
