@@ -49,7 +49,7 @@ impl Ball<'_> {
     /// Moves points outside the ball to its boundary. One so close to the edge of the manifold that
     /// rounding would leave it outside becomes the centre. Writes true for points that were moved, and for those
     /// of them that count as points outside.
-    fn clip(&self, points: &mut [f64], moved: &mut [bool], counted: &mut [bool]) {
+    fn clip(&self, points: &mut [f64], moved: &mut [bool], far: &mut [bool]) {
         let (size, dim) = (self.manifold.point_size(), self.manifold.dim());
         assert_eq!(points.len(), moved.len() * size, "one flag for each point");
         let dists = |points: &[f64]| {
@@ -59,7 +59,7 @@ impl Ball<'_> {
         };
         let limit = self.limit();
         self.manifold.within_origin(Rows::new(points, size), limit, moved);
-        counted.fill(false);
+        far.fill(false);
         let mut outside = Vec::new();
         let mut rows = Vec::new();
         for (i, moved) in moved.iter_mut().enumerate() {
@@ -85,7 +85,7 @@ impl Ball<'_> {
         let (cut_locus, inside) =
             (self.manifold.injectivity_radius() * (1.0 - 1e-9), self.counted_limit());
         for ((i, before), (row, after)) in outside.into_iter().zip(before).zip(ends) {
-            counted[i] = before > inside || before.is_nan();
+            far[i] = before > inside || before.is_nan();
             let usable = before < cut_locus
                 && before.is_finite()
                 && after <= limit
@@ -287,9 +287,9 @@ impl Frame {
         let count = row_count(out.len(), self.centred.point_size());
         let mut repaired = vec![0.0; count * self.manifold.point_size()];
         let valid = self.repair(records, &mut repaired);
-        let (mut moved, mut outside) = (vec![false; count], vec![false; count]);
-        self.move_in(&repaired, out, &mut moved, &mut outside);
-        counted.add(&valid, &outside);
+        let (mut moved, mut far) = (vec![false; count], vec![false; count]);
+        self.move_in(&repaired, out, &mut moved, &mut far);
+        counted.add(&valid, &far);
     }
 
     /// Room for so many points, to be filled by a kernel.
@@ -411,8 +411,8 @@ impl Frame {
     }
 
     /// Points of the manifold moved into the frame and clipped there.
-    fn move_in(&self, points: &[f64], out: &mut [f64], moved: &mut [bool], counted: &mut [bool]) {
+    fn move_in(&self, points: &[f64], out: &mut [f64], moved: &mut [bool], far: &mut [bool]) {
         self.centre(Rows::new(points, self.manifold.point_size()), out);
-        self.ball().clip(out, moved, counted);
+        self.ball().clip(out, moved, far);
     }
 }
