@@ -233,10 +233,14 @@ class Releases(Disclosed, Generic[Result]):
 
     def report(self) -> str:
         """Plain text: the `statement` about all groups, then a line for each of the first ten."""
+        return self._report(self.statement)
+
+    def _report(self, statement: Statement) -> str:
+        """The report with this statement: of a model it says more than of the releases."""
         shown = range(min(len(self), MOST_ROWS))
         return report_of_groups(
             self._title,
-            self.statement,
+            statement,
             self._facts(),
             [_COLUMNS, *map(self._row, shown)],
             len(self),
