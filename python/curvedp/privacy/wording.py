@@ -11,6 +11,7 @@ from curvedp.privacy.guarantees import NO_GUARANTEE, Unproved
 from curvedp.privacy.statement import NOT_COUNTED
 from curvedp.unit import Unit, told_in
 
+_OF_VECTOR = "mean distance of the released mean vector from that of a group's records"
 #: Limits of the expected error, by the first words of a statistic.
 _LIMITS_OF_ERROR = {
     "adaptive Fréchet mean": (
@@ -22,6 +23,8 @@ _LIMITS_OF_ERROR = {
         "logarithms move where they end, depends on the records and is not seen in a release"
     ),
     "Fréchet mean without a ball": "from noise, clipping and what the last step leaves",
+    "mean direction": _OF_VECTOR,
+    "mean axis": _OF_VECTOR,
     "quantile": ("the noise scale counts ranks; the release is usually off by a few times as many"),
 }
 
