@@ -84,13 +84,14 @@ def tail_of_between(noisy: FloatArray, sizes: FloatArray, scales: FloatArray, di
     drawn = norm + of_norm * scipy.special.ndtri(points[:, 1])
     ratio = _squared_ratio(drawn, of_norm, mean, of_between) - 1 / np.sum(sizes - 1)
     ratio = np.clip(ratio, 2 * least - 1, 1.0)
-    known = np.maximum(ratio, least)
-    freedom = (sizes.min() - 1) / known
+    freedom = (sizes.min() - 1) / np.maximum(ratio, least)
+    # below the least ratio T varies less than there by what it varies more above
+    apart, variance = np.maximum(least - ratio, 0.0), mean / (2 * of_between**2)
+    shorter = (1 + least * variance) / (1 + (least + apart) * variance)
+    known = np.where(apart > 0.0, least * shorter, ratio)
+    noise = of_between * np.sqrt(shorter)
+    mean = mean * (1 + (known - ratio) / 4) ** 2
     mean = mean * freedom / (2 * scipy.special.gammaincinv(freedom / 2, points[:, 2]))
-    # what varies less than every T^2 of that mean: nearer to it, with less noise
-    missing = known - ratio
-    mean = mean * (1 + missing / 4) ** 2
-    noise = of_between / np.sqrt(1 + missing * mean / (2 * of_between**2))
     # above the root of M^2 chi^2_nu/nu, or above minus that
     half, sign = 0.5 / known, np.where(signed > 0.0, 1.0, -1.0)
     without_noise = sign[:, None] * (between - noise[:, None] * _NOISE)
