@@ -127,6 +127,8 @@ class Search:
         #: Numbers of records that were released, with the variances of their noise.
         self._counted: list[tuple[float, float]] = []
         self.blocks = self.rounds = 0
+        #: Standard deviation of each coordinate of the noise in the last point, as far as known.
+        self._carried = 0.0
 
     @property
     def replaces(self) -> bool:
@@ -236,7 +238,7 @@ class Search:
             reason = TOO_CURVED if self.clip is None or within > 0.5 else CLIPPED
         elif step.expected_noise > radius:
             reason = TOO_FEW
-        noise = step.expected_noise / step.hessian
+        noise = step.lost * step.expected_noise / step.hessian
         cut = tails.excess(index, self.noise.near, self.noise.significant) / n
         left = math.hypot(
             self._left(step, before, max(beyond, 0.0) / n), self._turned(step, radius)
@@ -358,6 +360,8 @@ class Search:
                 self.note(*start.count(noisy, deviation), start.most)
             if not signal >= start.least * deviation * math.sqrt(size):
                 raise Stopped(NO_DIRECTION)
+            # of an eigenvector: entries off the diagonal have half the variance
+            self._carried = deviation / signal * (math.sqrt(0.5) if start.is_matrix else 1.0)
             return point
         if manifold.spec.partition(":")[0] not in ("spd", "hpd"):
             return np.ascontiguousarray(manifold.origin).reshape(-1)
@@ -463,19 +467,21 @@ class Search:
         mean = noisy[:-1] * unit / n
         deviation = self._deviation(geometry, radius, own)
         length = math.sqrt(math.fsum(mean * mean))
-        carried = deviation
-        if length > radius:
-            mean, length, carried = mean * (radius / length), radius, deviation * radius / length
         signal = math.sqrt(max(0.0, length**2 - geometry.dim * deviation**2))
-        smooth, turning, least = hessian(geometry, tails, n, radius, signal)
+        kept, lost = self.noise.shrunk(length, deviation, geometry.dim)
+        kept = min(kept, radius / length) if length else kept
+        smooth, turning, least = hessian(geometry, tails, n, radius, min(signal, radius))
         divisor = min(max(smooth - turning, LEAST_HESSIAN), MOST_HESSIAN)
+        if of == "records":
+            self._carried = math.hypot(kept * deviation / divisor, (1.0 - kept) * self._carried)
         return Round(
-            mean,
-            length,
-            signal,
+            kept * mean,
+            kept * length,
+            min(signal, radius),
             self._noise(geometry, radius, own),
+            lost,
             deviation,
-            carried / divisor,
+            self._carried,
             divisor,
             turning,
             least,
@@ -529,6 +535,6 @@ class Search:
 
 
 def _is_settled(step: Round, short: float, dim: int) -> bool:
-    """True if a step is short, or no longer than its noise may be."""
+    """True if a step is short, or its sum no longer than its noise may be."""
     noise = dim * step.deviation**2
-    return step.length <= short or step.length**2 <= noise * (1.0 + 3.0 * math.sqrt(2.0 / dim))
+    return step.length <= short or step.signal**2 <= noise * 3.0 * math.sqrt(2.0 / dim)
