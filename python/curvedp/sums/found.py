@@ -123,8 +123,6 @@ class Round:
         By which the step is divided.
     turning : float
         What jumps at the cut locus took from it.
-    least : float
-        The least that the Hessian may be across records that all lie along one geodesic.
     heights : float
         Mean of sqrt(R^2 - t^2), t the clipped distances; 0 where the noise does not tell it.
     """
@@ -138,7 +136,6 @@ class Round:
     carried: float
     hessian: float
     turning: float
-    least: float
     heights: float
 
 
