@@ -3,6 +3,17 @@
 
 use super::lanes::{LANES, tree_sum};
 
+/// `entry(0)` to `entry(N - 1)`. (`std::array::from_fn` and `map`, which can stop halfway, are several times as
+/// much code to compile, and the loops of every formula have their own copy.)
+#[inline(always)]
+pub(crate) fn each<T: Copy + Default, const N: usize>(entry: impl Fn(usize) -> T) -> [T; N] {
+    let mut entries = [T::default(); N];
+    for n in 0..N {
+        entries[n] = entry(n);
+    }
+    entries
+}
+
 /// Entries combined at once. (Chunks of [`LANES`] would be vectorised across chunks, which is slow.)
 pub(crate) const WIDE: usize = 2 * LANES;
 
@@ -17,7 +28,7 @@ pub(crate) fn row_sums<const N: usize, const K: usize>(
     if width < LANES {
         let mut sums = [0.0; K];
         for j in 0..width {
-            let terms = term(std::array::from_fn(|n| rows[n][j]));
+            let terms = term(each(|n| rows[n][j]));
             for k in 0..K {
                 sums[k] += terms[k];
             }
@@ -25,10 +36,10 @@ pub(crate) fn row_sums<const N: usize, const K: usize>(
         return sums;
     }
     let mut lanes = [[0.0; LANES]; K];
-    let chunks = rows.map(|row| row[..width].as_chunks::<LANES>().0);
+    let chunks: [_; N] = each(|n| rows[n][..width].as_chunks::<LANES>().0);
     for c in 0..width / LANES {
         for i in 0..LANES {
-            let terms = term(std::array::from_fn(|n| chunks[n][c][i]));
+            let terms = term(each(|n| chunks[n][c][i]));
             for k in 0..K {
                 lanes[k][i] += terms[k];
             }
@@ -36,15 +47,15 @@ pub(crate) fn row_sums<const N: usize, const K: usize>(
     }
     let tail = width % LANES;
     if tail > 0 {
-        let last = rows.map(|row| last_chunk(&row[..width]));
+        let last: [_; N] = each(|n| *last_chunk(&rows[n][..width]));
         for i in 0..LANES {
-            let terms = term(std::array::from_fn(|n| last[n][i]));
+            let terms = term(each(|n| last[n][i]));
             for k in 0..K {
                 lanes[k][i] += if i + tail >= LANES { terms[k] } else { 0.0 };
             }
         }
     }
-    lanes.map(|x| tree_sum(&x))
+    each(|k| tree_sum(&lanes[k]))
 }
 
 /// The last entries of a row that has at least as many.
@@ -63,32 +74,32 @@ pub(crate) fn row_map<const N: usize>(
     let width = out.len();
     if width < LANES {
         for j in 0..width {
-            out[j] = entry(std::array::from_fn(|n| rows[n][j]));
+            out[j] = entry(each(|n| rows[n][j]));
         }
         return;
     }
-    let chunks = rows.map(|row| row[..width].as_chunks::<WIDE>().0);
+    let chunks: [_; N] = each(|n| rows[n][..width].as_chunks::<WIDE>().0);
     for (c, out) in out.as_chunks_mut::<WIDE>().0.iter_mut().enumerate() {
         let mut result = [0.0; WIDE];
         for i in 0..WIDE {
-            result[i] = entry(std::array::from_fn(|n| chunks[n][c][i]));
+            result[i] = entry(each(|n| chunks[n][c][i]));
         }
         *out = result;
     }
-    let chunks = rows.map(|row| row[..width].as_chunks::<LANES>().0);
+    let chunks: [_; N] = each(|n| rows[n][..width].as_chunks::<LANES>().0);
     if width % WIDE >= LANES {
         let c = width / LANES - 1;
         let mut result = [0.0; LANES];
         for i in 0..LANES {
-            result[i] = entry(std::array::from_fn(|n| chunks[n][c][i]));
+            result[i] = entry(each(|n| chunks[n][c][i]));
         }
         out[c * LANES..(c + 1) * LANES].copy_from_slice(&result);
     }
     if !width.is_multiple_of(LANES) {
-        let last = rows.map(|row| last_chunk(&row[..width]));
+        let last: [_; N] = each(|n| *last_chunk(&rows[n][..width]));
         let mut result = [0.0; LANES];
         for i in 0..LANES {
-            result[i] = entry(std::array::from_fn(|n| last[n][i]));
+            result[i] = entry(each(|n| last[n][i]));
         }
         out[width - LANES..].copy_from_slice(&result);
     }
@@ -104,31 +115,31 @@ pub(crate) fn row_add<const N: usize>(
     let width = sum.len();
     if width < LANES {
         for j in 0..width {
-            sum[j] += entry(std::array::from_fn(|n| rows[n][j]));
+            sum[j] += entry(each(|n| rows[n][j]));
         }
         return;
     }
-    let chunks = rows.map(|row| row[..width].as_chunks::<WIDE>().0);
+    let chunks: [_; N] = each(|n| rows[n][..width].as_chunks::<WIDE>().0);
     for (c, sum) in sum.as_chunks_mut::<WIDE>().0.iter_mut().enumerate() {
         let mut result = *sum;
         for i in 0..WIDE {
-            result[i] += entry(std::array::from_fn(|n| chunks[n][c][i]));
+            result[i] += entry(each(|n| chunks[n][c][i]));
         }
         *sum = result;
     }
-    let chunks = rows.map(|row| row[..width].as_chunks::<LANES>().0);
+    let chunks: [_; N] = each(|n| rows[n][..width].as_chunks::<LANES>().0);
     if width % WIDE >= LANES {
         let c = width / LANES - 1;
         for i in 0..LANES {
-            sum[c * LANES + i] += entry(std::array::from_fn(|n| chunks[n][c][i]));
+            sum[c * LANES + i] += entry(each(|n| chunks[n][c][i]));
         }
     }
     let tail = width % LANES;
     if tail > 0 {
-        let last = rows.map(|row| last_chunk(&row[..width]));
+        let last: [_; N] = each(|n| *last_chunk(&rows[n][..width]));
         let mut result = *last_chunk(sum);
         for i in 0..LANES {
-            let term = entry(std::array::from_fn(|n| last[n][i]));
+            let term = entry(each(|n| last[n][i]));
             result[i] += if i + tail >= LANES { term } else { 0.0 };
         }
         sum[width - LANES..].copy_from_slice(&result);
