@@ -102,7 +102,7 @@ fn column_sums<const B: usize, const N: usize, const K: usize>(
     }
     let mut sums = [[0.0; BLOCK]; K];
     for l in 0..B {
-        let at = |j: usize| term(each(|n| entries[n][j][l]));
+        let at = |j: usize| term(std::array::from_fn(|n| entries[n][j][l]));
         let (t0, t1, t2) = (at(0), at(1), at(2));
         for k in 0..K {
             sums[k][l] = (t0[k] + t1[k]) + t2[k];
@@ -127,9 +127,9 @@ fn combine_columns<const B: usize, const N: usize, const M: usize>(
     }
     let mut result = [[0.0; B]; 3];
     for l in 0..B {
-        let factors: [_; M] = each(|m| coefficients[m][l]);
+        let factors = std::array::from_fn(|m| coefficients[m][l]);
         for j in 0..3 {
-            result[j][l] = entry(each(|n| entries[n][j][l]), factors);
+            result[j][l] = entry(std::array::from_fn(|n| entries[n][j][l]), factors);
         }
     }
     let (points, _) = out[..3 * rows].as_chunks_mut::<3>();
@@ -206,8 +206,8 @@ impl Width for Three {
         for j in 0..3 {
             let mut terms = [0.0; BLOCK];
             for l in 0..BLOCK {
-                let factors: [_; M] = each(|m| coefficients[m][l]);
-                let term = entry(each(|n| entries[n][j][l]), factors);
+                let factors = std::array::from_fn(|m| coefficients[m][l]);
+                let term = entry(std::array::from_fn(|n| entries[n][j][l]), factors);
                 terms[l] = if l < rows { term } else { 0.0 };
             }
             for l in (0..BLOCK).step_by(LANES) {
@@ -263,7 +263,7 @@ impl Width for Any {
         out: &mut [f64],
     ) {
         for l in 0..rows {
-            let factors: [_; M] = each(|m| coefficients[m][l]);
+            let factors = std::array::from_fn(|m| coefficients[m][l]);
             let entries: [_; N] = each(|n| operands[n].row(first + l));
             let out = &mut out[l * self.0..(l + 1) * self.0];
             row_map(entries, |x| entry(x, factors), out);
@@ -288,7 +288,7 @@ impl Width for Any {
         accumulator: &mut [f64],
     ) {
         for l in 0..rows {
-            let factors: [_; M] = each(|m| coefficients[m][l]);
+            let factors = std::array::from_fn(|m| coefficients[m][l]);
             let entries: [_; N] = each(|n| operands[n].row(first + l));
             row_add(entries, |x| entry(x, factors), accumulator);
         }

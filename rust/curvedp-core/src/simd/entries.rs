@@ -3,8 +3,8 @@
 
 use super::lanes::{LANES, tree_sum};
 
-/// `entry(0)` to `entry(N - 1)`. (`std::array::from_fn` and `map`, which can stop halfway, are several times as
-/// much code to compile, and the loops of every formula have their own copy.)
+/// `entry(0)` to `entry(N - 1)`, outside of inner loops. (An array's `map`, which can stop halfway, is several
+/// times as much code to compile, and each formula has its own copy; but inner loops vectorise with it alone.)
 #[inline(always)]
 pub(crate) fn each<T: Copy + Default, const N: usize>(entry: impl Fn(usize) -> T) -> [T; N] {
     let mut entries = [T::default(); N];
@@ -28,7 +28,7 @@ pub(crate) fn row_sums<const N: usize, const K: usize>(
     if width < LANES {
         let mut sums = [0.0; K];
         for j in 0..width {
-            let terms = term(each(|n| rows[n][j]));
+            let terms = term(std::array::from_fn(|n| rows[n][j]));
             for k in 0..K {
                 sums[k] += terms[k];
             }
@@ -39,7 +39,7 @@ pub(crate) fn row_sums<const N: usize, const K: usize>(
     let chunks: [_; N] = each(|n| rows[n][..width].as_chunks::<LANES>().0);
     for c in 0..width / LANES {
         for i in 0..LANES {
-            let terms = term(each(|n| chunks[n][c][i]));
+            let terms = term(std::array::from_fn(|n| chunks[n][c][i]));
             for k in 0..K {
                 lanes[k][i] += terms[k];
             }
@@ -47,9 +47,9 @@ pub(crate) fn row_sums<const N: usize, const K: usize>(
     }
     let tail = width % LANES;
     if tail > 0 {
-        let last: [_; N] = each(|n| *last_chunk(&rows[n][..width]));
+        let last = rows.map(|row| last_chunk(&row[..width]));
         for i in 0..LANES {
-            let terms = term(each(|n| last[n][i]));
+            let terms = term(std::array::from_fn(|n| last[n][i]));
             for k in 0..K {
                 lanes[k][i] += if i + tail >= LANES { terms[k] } else { 0.0 };
             }
@@ -74,7 +74,7 @@ pub(crate) fn row_map<const N: usize>(
     let width = out.len();
     if width < LANES {
         for j in 0..width {
-            out[j] = entry(each(|n| rows[n][j]));
+            out[j] = entry(std::array::from_fn(|n| rows[n][j]));
         }
         return;
     }
@@ -82,7 +82,7 @@ pub(crate) fn row_map<const N: usize>(
     for (c, out) in out.as_chunks_mut::<WIDE>().0.iter_mut().enumerate() {
         let mut result = [0.0; WIDE];
         for i in 0..WIDE {
-            result[i] = entry(each(|n| chunks[n][c][i]));
+            result[i] = entry(std::array::from_fn(|n| chunks[n][c][i]));
         }
         *out = result;
     }
@@ -91,15 +91,15 @@ pub(crate) fn row_map<const N: usize>(
         let c = width / LANES - 1;
         let mut result = [0.0; LANES];
         for i in 0..LANES {
-            result[i] = entry(each(|n| chunks[n][c][i]));
+            result[i] = entry(std::array::from_fn(|n| chunks[n][c][i]));
         }
         out[c * LANES..(c + 1) * LANES].copy_from_slice(&result);
     }
     if !width.is_multiple_of(LANES) {
-        let last: [_; N] = each(|n| *last_chunk(&rows[n][..width]));
+        let last = rows.map(|row| last_chunk(&row[..width]));
         let mut result = [0.0; LANES];
         for i in 0..LANES {
-            result[i] = entry(each(|n| last[n][i]));
+            result[i] = entry(std::array::from_fn(|n| last[n][i]));
         }
         out[width - LANES..].copy_from_slice(&result);
     }
@@ -115,7 +115,7 @@ pub(crate) fn row_add<const N: usize>(
     let width = sum.len();
     if width < LANES {
         for j in 0..width {
-            sum[j] += entry(each(|n| rows[n][j]));
+            sum[j] += entry(std::array::from_fn(|n| rows[n][j]));
         }
         return;
     }
@@ -123,7 +123,7 @@ pub(crate) fn row_add<const N: usize>(
     for (c, sum) in sum.as_chunks_mut::<WIDE>().0.iter_mut().enumerate() {
         let mut result = *sum;
         for i in 0..WIDE {
-            result[i] += entry(each(|n| chunks[n][c][i]));
+            result[i] += entry(std::array::from_fn(|n| chunks[n][c][i]));
         }
         *sum = result;
     }
@@ -131,15 +131,15 @@ pub(crate) fn row_add<const N: usize>(
     if width % WIDE >= LANES {
         let c = width / LANES - 1;
         for i in 0..LANES {
-            sum[c * LANES + i] += entry(each(|n| chunks[n][c][i]));
+            sum[c * LANES + i] += entry(std::array::from_fn(|n| chunks[n][c][i]));
         }
     }
     let tail = width % LANES;
     if tail > 0 {
-        let last: [_; N] = each(|n| *last_chunk(&rows[n][..width]));
+        let last = rows.map(|row| last_chunk(&row[..width]));
         let mut result = *last_chunk(sum);
         for i in 0..LANES {
-            let term = entry(each(|n| last[n][i]));
+            let term = entry(std::array::from_fn(|n| last[n][i]));
             result[i] += if i + tail >= LANES { term } else { 0.0 };
         }
         sum[width - LANES..].copy_from_slice(&result);

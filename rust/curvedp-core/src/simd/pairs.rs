@@ -1,7 +1,7 @@
 //! Loops over the entries of complex rows (real and imaginary parts interleaved): the counterparts of
 //! [`row_sums`](super::entries::row_sums), `row_map` and `row_add`. Rows have an even length.
 
-use super::entries::{WIDE, each, last_chunk};
+use super::entries::{WIDE, last_chunk};
 use super::lanes::LANES;
 
 /// A complex number.
@@ -41,8 +41,7 @@ pub(crate) fn pair_sums<const N: usize, const K: usize>(
     rows: [&[f64]; N],
     term: impl Fn([Pair; N]) -> [Pair; K],
 ) -> [f64; K] {
-    let parts = part_sums(width, rows, term);
-    each(|k| parts[k][0] + parts[k][1])
+    part_sums(width, rows, term).map(|[x, y]| x + y)
 }
 
 /// The sum of either part of `term` over the entries of `rows`. Imaginary parts of products are
@@ -56,18 +55,18 @@ pub(crate) fn part_sums<const N: usize, const K: usize>(
     let mut lanes = [[0.0; LANES]; K];
     if width < LANES {
         for i in 0..width / 2 {
-            let terms = term(each(|n| pair(rows[n], i)));
+            let terms = term(std::array::from_fn(|n| pair(rows[n], i)));
             for k in 0..K {
                 lanes[k][0] += terms[k][0];
                 lanes[k][1] += terms[k][1];
             }
         }
-        return each(|k| [lanes[k][0], lanes[k][1]]);
+        return lanes.map(|x| [x[0], x[1]]);
     }
-    let chunks: [_; N] = each(|n| rows[n][..width].as_chunks::<LANES>().0);
+    let chunks = rows.map(|row| row[..width].as_chunks::<LANES>().0);
     for c in 0..width / LANES {
         for i in 0..LANES / 2 {
-            let terms = term(each(|n| pair(&chunks[n][c], i)));
+            let terms = term(std::array::from_fn(|n| pair(&chunks[n][c], i)));
             for k in 0..K {
                 lanes[k][2 * i] += terms[k][0];
                 lanes[k][2 * i + 1] += terms[k][1];
@@ -76,19 +75,16 @@ pub(crate) fn part_sums<const N: usize, const K: usize>(
     }
     let tail = width % LANES;
     if tail > 0 {
-        let last: [_; N] = each(|n| *last_chunk(&rows[n][..width]));
+        let last = rows.map(|row| last_chunk(&row[..width]));
         for i in 0..LANES / 2 {
-            let terms = term(each(|n| pair(&last[n], i)));
+            let terms = term(std::array::from_fn(|n| pair(last[n], i)));
             for k in 0..K {
                 lanes[k][2 * i] += if 2 * i + tail >= LANES { terms[k][0] } else { 0.0 };
                 lanes[k][2 * i + 1] += if 2 * i + tail >= LANES { terms[k][1] } else { 0.0 };
             }
         }
     }
-    each(|k| {
-        let x = lanes[k];
-        [(x[0] + x[4]) + (x[2] + x[6]), (x[1] + x[5]) + (x[3] + x[7])]
-    })
+    lanes.map(|x| [(x[0] + x[4]) + (x[2] + x[6]), (x[1] + x[5]) + (x[3] + x[7])])
 }
 
 /// Writes `entry` of the entries of `rows`.
@@ -100,17 +96,17 @@ pub(crate) fn pair_map<const N: usize>(
 ) {
     let width = out.len();
     let whole = width - width % WIDE;
-    let chunks: [_; N] = each(|n| rows[n][..width].as_chunks::<WIDE>().0);
+    let chunks = rows.map(|row| row[..width].as_chunks::<WIDE>().0);
     for (c, out) in out.as_chunks_mut::<WIDE>().0.iter_mut().enumerate() {
         let mut result = [0.0; WIDE];
         for i in 0..WIDE / 2 {
-            let value = entry(each(|n| pair(&chunks[n][c], i)));
+            let value = entry(std::array::from_fn(|n| pair(&chunks[n][c], i)));
             [result[2 * i], result[2 * i + 1]] = value;
         }
         *out = result;
     }
     for i in whole / 2..width / 2 {
-        [out[2 * i], out[2 * i + 1]] = entry(each(|n| pair(rows[n], i)));
+        [out[2 * i], out[2 * i + 1]] = entry(std::array::from_fn(|n| pair(rows[n], i)));
     }
 }
 
@@ -123,18 +119,18 @@ pub(crate) fn pair_add<const N: usize>(
 ) {
     let width = sum.len();
     let whole = width - width % WIDE;
-    let chunks: [_; N] = each(|n| rows[n][..width].as_chunks::<WIDE>().0);
+    let chunks = rows.map(|row| row[..width].as_chunks::<WIDE>().0);
     for (c, sum) in sum.as_chunks_mut::<WIDE>().0.iter_mut().enumerate() {
         let mut result = *sum;
         for i in 0..WIDE / 2 {
-            let [re, im] = entry(each(|n| pair(&chunks[n][c], i)));
+            let [re, im] = entry(std::array::from_fn(|n| pair(&chunks[n][c], i)));
             result[2 * i] += re;
             result[2 * i + 1] += im;
         }
         *sum = result;
     }
     for i in whole / 2..width / 2 {
-        let [re, im] = entry(each(|n| pair(rows[n], i)));
+        let [re, im] = entry(std::array::from_fn(|n| pair(rows[n], i)));
         sum[2 * i] += re;
         sum[2 * i + 1] += im;
     }
