@@ -1,18 +1,22 @@
 """How often the confidence set of a mean direction covers, and how often uniform data are refused.
 
     python benches/directions.py
+    python benches/directions.py plan
 
-Laws that no constant was chosen on; 400 data sets each, 1000 uniform ones.
+Laws that no constant was chosen on; 400 data sets each, 1000 uniform ones. Plan: medians of 20
+half-angles over the planned ones, of von Mises-Fisher directions and of normal axes, at mu = 1.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable
 
 import numpy as np
 
 import curvedp as cdp
+from curvedp.datasets import von_mises_fisher
 from curvedp.directions import MeanAxis, mean_axis, mean_direction
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
@@ -112,7 +116,43 @@ def refused(p: int, n: int, mu: float, runs: int = 1000) -> float:
     return found / runs
 
 
-if __name__ == "__main__":
+def half_length(dim: int, n: int, length: float) -> float:
+    """The planned half-length of the region of a mean vector of that length."""
+    ball = cdp.Ball(f"euclidean:{dim}", np.zeros(dim), 1.0)
+    spread = math.sqrt(1 - length**2)
+    return float(cdp.plan("confidence_region", ball, cdp.GDP(1.0), n=n, spread=spread).high)
+
+
+def over_planned(n: int, draws: int = 20) -> dict[str, list[float]]:
+    """Median half-angles of data sets of n records over planned ones."""
+    rng, offsets = np.random.default_rng(n), np.arange(0, draws * n + 1, n)
+    found: dict[str, list[float]] = {"directions": [], "axes": []}
+    for p, kappas in ((2, (0.95, 2.0, 6.0)), (3, (1.5, 3.5, 11.0))):
+        for kappa in kappas:
+            if p == 2:
+                angles = rng.vonmises(0.0, kappa, draws * n)
+                x = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+            else:
+                x = von_mises_fisher(draws * n, [0.0, 0.0, 1.0], kappa, rng=rng)
+            rho = float(np.linalg.norm(x.mean(axis=0)))
+            means = mean_direction(x, f"sphere:{p - 1}", cdp.GDP(1.0), groups=offsets)
+            median = float(np.median([mean.half_angle for mean in means]))
+            found["directions"].append(median / (half_length(p, n, rho) / rho))
+    for widths in ([1.0, 1.3, 2.0], [0.3, 0.4, 1.0]):
+        x = unit(rng.standard_normal((draws * n, 3)) * widths)
+        values = np.linalg.eigvalsh(x.T @ x / len(x))[::-1]
+        length = math.sqrt((3 * float(values @ values) - 1) / 2)  # of E t
+        gap = math.sqrt(3.0) * float(values[0] - values[1])  # sqrt(2 p/(p - 1)) times it
+        median = float(np.median([mean.half_angle for mean in axes_of(x, n, 1.0)]))
+        found["axes"].append(median / (half_length(5, n, length) / gap))
+    return found
+
+
+if __name__ == "__main__" and sys.argv[1:] == ["plan"]:
+    for n in (200, 1000, 5000):
+        for what, ratios in over_planned(n).items():
+            print(f"{what}, n = {n}:", *(f"{ratio:.2f}" for ratio in ratios), flush=True)
+elif __name__ == "__main__":
     print("| law |", *(f"n = {n}, mu = {mu:g} |" for n, mu in CELLS))
     print("|---" * (1 + len(CELLS)) + "|")
     for name, manifold, draw in LAWS:

@@ -1,16 +1,19 @@
 """Printed errors of means without a ball where records reach the cut locus.
 
     python benches/no_ball_wide.py
+    python benches/no_ball_wide.py --beside
 
 Von Mises angles; normal records about a point, records with uniform distances up to .95 injectivity
 radii, and two clusters before a uniform quarter; a von Mises angle along one closed geodesic, other
 coordinates narrow. Each release has records of its own, and its true error is the distance to where
-a descent from its value ends. Nothing is drawn with fixed keys.
+a descent from its value ends. Nothing is drawn with fixed keys. Beside: errors of mean directions
+of von Mises angles, each about that of its records; and a product of two circles.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import warnings
 
@@ -88,12 +91,40 @@ def line(spec: str, kind: str, width: float, n: int, mu: float, count: int) -> s
     return f"{head} {errors.mean():.4f} | {errors.mean() / printed:.2f} | {most:.3f} |"
 
 
+def beside_directions(kappa: float, n: int, count: int) -> str:
+    """Errors of means on the circle and of mean directions, and their ratio."""
+    records = np.random.default_rng(n).vonmises(1.0, kappa, (count, n))
+    groups, circle = np.repeat(np.arange(count), n), cdp.Torus(1)
+    flat, mu = records.reshape(-1, 1), cdp.GDP(1.0)
+    means = cdp.frechet_mean(flat, circle, mu, groups=groups)
+    of_mean = [
+        float(circle.dist(mean.value, descended(circle, rows[:, None], mean.value)))
+        for mean, rows in zip(means, records, strict=True)
+        if mean.found
+    ]
+    exact = np.angle(np.exp(1j * records).mean(axis=1))
+    found = cdp.directions.mean_direction(flat[:, 0], "torus:1", mu, groups=groups)
+    off = np.array([mean.mean_direction for mean in found]) - exact
+    of_direction = np.abs((off + math.pi) % (2 * math.pi) - math.pi).mean()
+    error = np.mean(of_mean)
+    return f"| {kappa} | {n} | {error:.4f} | {of_direction:.4f} | {of_direction / error:.2f} |"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=24, help="releases a cell")
     parser.add_argument("--spaces", nargs="+", default=SPACES)
+    parser.add_argument("--beside", action="store_true")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", UserWarning)
+    if arguments.beside:
+        print("| kappa | n | error of the mean | of the mean direction | ratio |")
+        print("|---|---|---|---|---|")
+        for kappa, n in itertools.product((0.5, 1.0), (300, 1000, 3000, 20_000)):
+            print(beside_directions(kappa, n, arguments.count), flush=True)
+        for n, mu in SIZES:
+            print(line("torus:1 x torus:1", "one angle", 0.7, n, mu, arguments.count), flush=True)
+        return
     print("| space | records | n | mu | found | error | true/expected | largest true/most |")
     print("|---|---|---|---|---|---|---|---|")
     for spec in arguments.spaces:

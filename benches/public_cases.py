@@ -870,17 +870,17 @@ def rows() -> Iterator[str]:
         yield ""
 
 
-#: Who, pages that answered beside README and the guide, minutes to read all of these at 200 words a
-#: minute, calls, those refused, those of them without the way on, processor seconds of all calls.
+#: Who, pages that answered beside README and the guide, calls, those refused, those of them without
+#: the way on, processor seconds of all calls.
 PATHS = """
-| an astronomer: orbits, earthquakes | [directions](../directions.md) | 15 | 25 | 6 | 1 | 1.5 |
+| an astronomer: orbits, earthquakes | [directions](../directions.md) | 25 | 6 | 1 | 1.5 |
 | a neuroscientist: connectomes, tensors | [coming from](../coming-from.md), \
-[the ball](../choosing-the-ball.md), [tests](../tests.md) | 29 | 26 | 8 | 2 | 2.5 |
-| an engineer: gestures, EEG | [learning](../learning.md) | 22 | 25 | 3 | 0 | 8.7 |
+[the ball](../choosing-the-ball.md), [tests](../tests.md) | 26 | 8 | 2 | 2.5 |
+| an engineer: gestures, EEG | [learning](../learning.md) | 25 | 3 | 0 | 8.7 |
 | a biologist: skulls, leaves, brains | [regression](../geodesic-regression.md), \
-[descriptors](../descriptors.md) | 29 | 30 | 13 | 5 | 1.6 |
+[descriptors](../descriptors.md) | 30 | 13 | 5 | 1.6 |
 | a search engineer: embeddings, a taxonomy | [PrivateMail](../privatemail.md), \
-[learning](../learning.md) | 31 | 30 | 5 | 1 | 8.0 |
+[learning](../learning.md) | 30 | 5 | 1 | 8.0 |
 """
 
 
@@ -907,17 +907,17 @@ def page() -> str:
             "names what works. The last tables",
             "have what newcomers met who had read README and guessed the rest.\n",
             *rows(),
-            "Their paths, begun anew on 27 November 2026 with public data: pages that answered; "
-            "minutes to read these with README and guide, computed",
-            "at 200 words a minute; calls in the order in which they came to mind, those that were "
-            "refused, and those that were refused without saying",
-            "what to do instead; processor seconds of all. Without advice were fractional "
-            "anisotropy elsewhere than where [it stands](../coming-from.md),",
+            "Their paths, begun anew on 27 November 2026 with public data: pages that answered "
+            "beside README and guide; calls in the order in which",
+            "they came to mind, those that were refused, and those that were refused without "
+            "saying what to do instead; processor seconds of all.",
+            "Without advice were fractional anisotropy elsewhere than where "
+            "[it stands](../coming-from.md),",
             "`to_landmarks`, neighbours of released queries; and, mended since, `plot` of a mean "
             "direction, a mean as the ball's centre, landmarks in",
             "three dimensions, the text of a TPS file, `r_squared` of a ball.\n",
-            "| who | pages | minutes | calls | refused | with no advice | seconds |",
-            "|---|---|---|---|---|---|---|" + PATHS,
+            "| who | pages | calls | refused | with no advice | seconds |",
+            "|---|---|---|---|---|---|" + PATHS,
             "By the clock, on the same day: automated readers, no people, who had not seen the "
             "library, guessed from habit and looked up what was",
             "refused. They read far faster than people: these minutes tell which task takes longer "

@@ -6,7 +6,8 @@ The last slope is 0: given the other covariate, or of one covariate alone for fe
 how often it is found at the level .05, among the releases that give a p-value; then how often a
 slope that is not 0 is found, beside White's test without privacy; then the power of a slope's Wald
 test beside that of tests of no trend and of equal means. `--part ranges`: the level for one normal
-covariate whose range is too wide.
+covariate whose range is too wide. `--part bands`: how often bands hold two deviations from its mean
+there.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ WIDE = {
 RANGES = tuple(
     itertools.product(WIDE, ((1000, 0.4), (2000, 1.0), (10_000, 0.2)), (2, 4, 8), (0, 0.25))
 )
+#: Records, range over four deviations and levels at which bands are looked at.
+BANDS = (2000, 4, (0.95, 0.8))
 BALLS = {"sphere:2": ([0.0, 0.0, 1.0], 0.8), "spd:3": ("identity", 1.5)}
 
 
@@ -110,7 +113,10 @@ def p_values(task: tuple[str, tuple[str, str, int, float], int]) -> np.ndarray:
 
 
 def in_wide_ranges(task: tuple[str, int, int, float, int]) -> np.ndarray:
-    """P-values at mu = 1 of a slope of 0 in a range so many times too wide, NaN where none."""
+    """P-values at mu = 1 of a slope of 0 in a range so many times too wide, NaN where none.
+
+    And whether bands of each level hold two deviations below the covariate's mean and above.
+    """
     spec, n, wide, off, repetitions = task
     warnings.simplefilter("ignore")
     cdp.set_num_threads(1)
@@ -124,8 +130,27 @@ def in_wide_ranges(task: tuple[str, int, int, float, int]) -> np.ndarray:
         )
         y = ball.project(space.exp(moves, ball.center))
         made = cdp.geodesic_regression(x, y, ball, cdp.GDP(1.0), x_range=(0, 1), coverage=False)
-        found.append(made.wald_test([0]).p_value)
+        own, ends = [made.wald_test([0]).p_value], 0.5 + off + 0.5 / wide * np.array([-1, 1])
+        away = space.dist(made.predict(ends), np.broadcast_to(ball.center, made.value.shape))
+        for level in BANDS[-1]:
+            band = made.band(ends, level)
+            own.append(np.mean(np.where(np.isnan(band), np.nan, away <= band)))
+        found.append(own)
     return np.array(found)
+
+
+def print_bands(repetitions: int, jobs: int) -> None:
+    """The table of bands in ranges that are too wide."""
+    n, wide, levels = BANDS
+    cells = [(spec, n, wide, off, repetitions) for spec in WIDE for off in (0, 0.25)]
+    told = " | ".join(f"bands of {level:g} hold" for level in levels)
+    print(f"| space | n | times too wide | off its middle | with a band | {told} |")
+    print("|---|---|---|---|---|---|---|")
+    with ProcessPoolExecutor(jobs) as workers:
+        for cell, found in zip(cells, workers.map(in_wide_ranges, cells), strict=True):
+            own = found[~np.isnan(found[:, 1:]).any(axis=1), 1:]
+            shares = " | ".join(f"{share:.3f}" for share in own.mean(axis=0)) if len(own) else "–"
+            print(f"| {' | '.join(map(str, cell[:-1]))} | {len(own)} | {shares} |", flush=True)
 
 
 def print_wide_ranges(repetitions: int, jobs: int) -> None:
@@ -140,7 +165,7 @@ def print_wide_ranges(repetitions: int, jobs: int) -> None:
     print("|---|---|---|---|---|---|---|")
     with ProcessPoolExecutor(jobs) as workers:
         for cell, found in zip(cells, workers.map(in_wide_ranges, cells), strict=True):
-            print(f"| {' | '.join(map(str, cell[:-1]))} | {shares_of(found)} |", flush=True)
+            print(f"| {' | '.join(map(str, cell[:-1]))} | {shares_of(found[:, 0])} |", flush=True)
 
 
 def shares_of(p: np.ndarray) -> str:
@@ -206,9 +231,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repetitions", type=int, default=400)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--part", choices=("laws", "ranges"), default="laws")
+    parser.add_argument("--part", choices=("laws", "ranges", "bands"), default="laws")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    if options.part == "bands":
+        print_bands(options.repetitions, options.jobs)
+        return
     if options.part == "ranges":
         print_wide_ranges(options.repetitions, options.jobs)
         return

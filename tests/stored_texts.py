@@ -57,9 +57,13 @@ def texts() -> dict[str, tuple[str, Callable[[str], Any]]]:
         name: (release.to_json(), cdp.Release.from_json) for name, release in releases.items()
     }
     region, interval = cdp.confidence_region, cdp.variance_interval
+    direction = cdp.directions.mean_direction(x, "torus:1", mu, angle_units="hours")
+    axis = cdp.directions.mean_axis(ROWS, "projective:2", mu)
     return read | {
         "region": (region(ROWS, BALL, mu).to_json(), cdp.ConfidenceRegion.from_json),
         "interval": (interval(ROWS, BALL, mu).to_json(), cdp.VarianceInterval.from_json),
+        "direction": (direction.to_json(), cdp.directions.MeanDirection.from_json),
+        "axis": (axis.to_json(), cdp.directions.MeanAxis.from_json),
         "session": (client.session.to_json(), Session.from_json),
         "request": (client.ask(anchors[0], n_matches=4).to_json(), Request.from_json),
         "reply": (Reply(np.array([3, 1, 2])).to_json(), Reply.from_json),

@@ -254,7 +254,7 @@ def _files(folder: Path, public: Sequence[str]) -> list[Any]:
 
 
 #: In warnings about released classes, which follow from drawn numbers as those of a coverage do.
-_APART = "told apart less well"
+_APART = "separated less well"
 
 
 class _Heard(logging.Handler):

@@ -21,7 +21,7 @@ def public_name(place: str) -> str:
     Returns
     -------
     str
-        With "..." for a part in which keys cannot be told from the rest.
+        With "..." for a part in which keys cannot be separated from the rest.
 
     Examples
     --------

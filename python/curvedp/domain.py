@@ -255,7 +255,7 @@ class Ball:
 
     @property
     def unit(self) -> Unit | None:
-        """The unit in which the ball was stated and its releases are told, if there is one."""
+        """The unit in which the ball was stated and its releases are printed, if there is one."""
         return self._unit
 
     @property

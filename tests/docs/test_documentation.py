@@ -51,6 +51,8 @@ def test_no_line_of_a_paragraph_is_read_as_something_else(page):
     assert not re.findall(r"^ *(?:%|\+ ).*", text, re.M)
     text = re.sub(r"\$\$.*?\$\$|`[^`\n]*`|\$\S(?:[^$]*?\S)?\$", "", text, flags=re.S)
     assert not re.findall(r".*[_^]\{.*", text), "formulas are set by $...$, or are plain"
+    text = re.sub(r"^ {4}.*", "", text, flags=re.M)
+    assert not re.findall(r".*\w(?<!\\)\*(?=\w).*", text), "a star in a formula is \\*"
 
 
 def test_the_reference_begins_with_the_names_that_most_programs_need():

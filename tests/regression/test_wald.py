@@ -134,6 +134,28 @@ def test_a_covariate_whose_variance_may_be_less_makes_all_errors_of_its_slope_la
     assert own.wald_test().p_value >= larger.wald_test().p_value > bare.wald_test().p_value
 
 
+def test_bands_are_wider_by_what_steps_took_the_variance_of_a_covariate_for_too_large():
+    """Of 1 + e/lambda on both axes: a band at t is one at so many times t without it."""
+    rng, told = np.random.default_rng(4), np.array([3.0, 4.0, 8.0, 40.0])
+    design = SimpleNamespace(way=cdp.GDP(1.0), schedule=schedule_for(0.02, False, False))
+    fit = SimpleNamespace(design=design)
+    _, growth = AdaptiveFit._of_wrong_steps(fit, told, 1.0, told + 1.0)
+    x = rng.uniform(0.0, 1.0, (4000, 2))
+    y = 0.1 * rng.standard_normal((4000, 1))
+    made = cdp.geodesic_regression(x, y, LINE, cdp.GDP(9.0), x_range=UNIT, seed=1)
+    assert made.arrived
+    t = np.array([[0.1, 0.3], [-0.2, 0.1]])
+    axes = np.linalg.qr(rng.standard_normal((2, 2)))[0]
+    for one, other in ((0, 1), (2, 3), (1, 1)):
+        own = replace(made, growth=(axes * growth[[one, other]]) @ axes.T)
+        bare = replace(made, growth=np.eye(2))
+        larger = (axes * (1.0 + 1.0 / told[[one, other]])) @ axes.T
+        for found, expected in zip(own._variances(t), bare._variances(t @ larger), strict=True):
+            assert found == pytest.approx(expected, rel=1e-6)
+        assert np.all(own.band(t + own.x_center) > bare.band(t + own.x_center))
+    assert np.all(bare._variances(t)[1] < 0.9 * own._variances(t)[1])  # not for nothing
+
+
 def test_levels_of_a_factor_are_tested_together():
     """Three dummies, of which one has an effect; each by itself and all.
 

@@ -119,7 +119,7 @@ def test_keys_that_a_server_replaces_open_an_answer_unless_sites_told_each_other
         keys = (*plan.keys[:place], lie.keys[place], *plan.keys[place + 1 :])
         warned = SiteMean(rows, parties[1].agreement, "site 1", keys=told)
         mine = (keys[0], warned.key.hex(), *keys[2:])
-        with pytest.raises(SiteError, match="than this site was told"):
+        with pytest.raises(SiteError, match="than this site was given"):
             warned.answer(replace(plan, keys=mine).to_bytes())
 
 

@@ -158,7 +158,7 @@ def test_keys_that_sites_told_each_other_are_those_of_the_plan(tmp_path: Path) -
     foreign = _core.MaskKey(bytes(range(32))).public.hex()
     plan = Plan.from_bytes(server.plan())
     changed = replace(plan, keys=(plan.keys[0], foreign, *plan.keys[2:]))
-    with pytest.raises(SiteError, match="another key of site 1 than this site was told"):
+    with pytest.raises(SiteError, match="another key of site 1 than this site was given"):
         own.site("site 0", keys=told).answer(changed.to_bytes())
     own.site("site 0", keys=told).answer(plan.to_bytes())
     own.site("site 2").answer(replace(changed, run="1" * 32).to_bytes())  # the control

@@ -16,6 +16,8 @@ from chance import FAILURE
 from curvedp import directions
 from curvedp.directions.mean import concentration_of
 from curvedp.directions.reading import of_angles, read_directions, space_of
+from curvedp.privacy.guarantees import composed
+from curvedp.statistics.releases import Releases
 
 #: Noise so small that SciPy's values are met.
 FINE = cdp.GDP(mu=1e4)
@@ -354,11 +356,54 @@ def test_groups_persons_and_small_groups():
     found = directions.mean_direction(
         x, "torus:1", cdp.GDP(1.0), groups=site, skip_small=True, seed=1
     )
-    assert list(found) == ["a", "b"]
+    assert [label for label, _ in found.items()] == ["a", "b"]
     assert found["a"].region.n == 297
     person = np.repeat(np.arange(200), 3)
     mean = directions.mean_direction(x, "torus:1", cdp.GDP(1.0), units=person, seed=1)
     assert mean.region.n == 200
+
+
+def test_groups_have_a_report_a_total_and_a_table():
+    rng = np.random.default_rng(9)
+    rows = rng.normal(np.repeat([8.0, 17.0, 1.0], [300, 300, 2]), 2.0) % 24
+    site = np.repeat(["a", "b", "c"], [300, 300, 2])
+    call = {"groups": site, "skip_small": True, "groups_per_unit": 2}
+    found = directions.mean_direction(
+        rows, "torus:1", cdp.ApproxDP(1.0, 1e-6), angle_units="hours", seed=1, **call
+    )
+    assert isinstance(found, Releases)
+    assert found.total == composed(found.guarantee, 2)
+    assert [repr(own) for own in found] == [repr(own) for _, own in found.items()]
+    report = found.report()
+    assert "Releases: mean direction on torus:1" in report
+    assert "a      300  8." in report
+    assert "c      2    skipped" in report
+    assert "mean vector" in found.statement.accuracy
+    table = found.to_pandas()
+    for label, own in found.items():
+        names = ("mean_direction", "mean_resultant_length", "half_angle", "uniformity_p_value")
+        for name in names:
+            assert table.loc[label, name] == getattr(own, name)
+        np.testing.assert_array_equal(table.loc[label, "value"], own.resultant)
+    assert table.loc["c", "mean_direction"] is None or np.isnan(table.loc["c", "mean_direction"])
+    assert cdp.compare_means(found.regions, found.regions)["a"].p_value == 1.0
+    assert "mean direction of 2 groups" in repr(found)
+    assert "within" in found._repr_html_()
+    assert "# The mean direction of each of 3 groups on torus:1" in found.document()
+
+
+def test_a_stored_mean_direction_is_read_again():
+    mean = directions.mean_direction(HOURS, "torus:1", cdp.GDP(1.0), angle_units="hours", seed=1)
+    again = directions.MeanDirection.from_json(mean.to_json())
+    assert again.report() == mean.report()
+    assert (again.mean_direction, again.interval) == (mean.mean_direction, mean.interval)
+    assert again.to_json() == mean.to_json()
+    with pytest.raises(ValueError, match="not a mean axis: it is of another statistic"):
+        directions.MeanAxis.from_json(mean.to_json())
+    for edited in ('"hours"', '"torus:1"'):  # of another unit, on another space
+        text = mean.to_json().replace(edited, {'"hours"': '"turns"'}.get(edited, '"sphere:2"'))
+        with pytest.raises(ValueError, match="not a mean direction"):
+            directions.MeanDirection.from_json(text)
 
 
 def test_the_stored_region_gives_the_same_report():

@@ -187,6 +187,6 @@ def test_noise_does_not_tell_the_error_and_the_report_says_so() -> None:
         scales.append(np.mean([own.scale for own in releases]))
         assert {own.expected_error for own in releases} == {None}
         report = " ".join(releases[0].report().split())
-        assert "cannot be told from a release" in report
+        assert "is not seen in a release" in report
     assert scales[1] == pytest.approx(scales[0], rel=0.3)
     assert errors[1] > 2 * errors[0]  # 17 times

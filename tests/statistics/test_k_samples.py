@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy.linalg import block_diag
+from scipy.special import ndtr
 from scipy.stats import binom, norm
 
 import curvedp as cdp
@@ -18,6 +19,8 @@ from curvedp.statistics.k_samples import KSampleDesign
 from curvedp.statistics.null_law import (
     LEAST_P,
     SHARES,
+    _square_of_root,
+    _squared_ratio,
     p_value_of,
     projection,
     tail_of_between,
@@ -250,6 +253,65 @@ def test_the_level_is_met_where_the_spread_is_less_than_its_noise(sizes, spreads
         flat(3), sizes, 1.5, lambda rng: spread_of(rng, sizes, spreads, 3, "skew"), 250, 5
     )
     assert 7 <= found <= 22
+
+
+NORMAL = np.linspace(-6.0, 6.0, 121)
+WEIGHTS = norm.pdf(NORMAL) / norm.pdf(NORMAL).sum()
+
+
+def level_of(edge_of, true: float, tail) -> float:
+    """Of p = E_w tail(T, x + w) for a noisy x = true + v, where T has the tail of `true`.
+
+    `edge_of(x)` holds what fresh noise makes of x; `tail(t, own)` is decreasing in t.
+    """
+    own = edge_of(true + NORMAL[:, None] + NORMAL)
+    low, high = np.full(len(own), -100.0), np.full(len(own), 100.0)
+    for _ in range(50):
+        middle = 0.5 * (low + high)
+        above = tail(middle[:, None], own) @ WEIGHTS > 0.05
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    return float(WEIGHTS @ tail(low, edge_of(np.array([true]), noisy=False)))
+
+
+@pytest.mark.parametrize("noise", [0.3, 0.8, 2.0])
+def test_the_bend_of_the_root_is_made_good(noise: float) -> None:
+    """T = M + noise, M^2 in deviations of its own noise: by quadrature, at every M^2."""
+
+    def tail(t, mean):
+        return ndtr((mean - t) / noise)
+
+    def ours(square, noisy=True):
+        found = _square_of_root(square, 1.0, noise) if noisy else np.abs(square)
+        return np.sign(square) * np.sqrt(found)
+
+    def bare(square, noisy=True):
+        return np.sign(square) * np.sqrt(np.abs(square))
+
+    squares = (0.0, 0.05, 0.3, 0.7, 1.0, 2.0, 4.0, 10.0)
+    levels = [level_of(ours, square, tail) for square in squares]
+    assert 0.037 < min(levels) < max(levels) < 0.062
+    assert levels[-2:] == pytest.approx([0.05, 0.05], abs=1e-3)
+    worst = max(level_of(bare, square, tail) for square in squares)
+    assert worst > 0.0605  # .078 at noise .8
+
+
+@pytest.mark.parametrize("true", [0.0, 2.0, 4.0, 8.0])
+def test_the_noise_of_the_variance_is_made_good(true: float) -> None:
+    """T normal of variance 1 + F^2/2, M = 1, and F in deviations of its noise, here 0.25."""
+
+    def tail(t, deviation):
+        return norm.sf(t / deviation)
+
+    def ours(own, noisy=True):
+        told = (0.25 * own) ** 2
+        return np.sqrt(1 + 0.5 * (_squared_ratio(0.25 * own, 0.25, 1.0, 1.0) if noisy else told))
+
+    def bare(own, noisy=True):
+        return np.sqrt(1 + 0.5 * (0.25 * own) ** 2)
+
+    assert level_of(ours, true, tail) == pytest.approx(0.05, abs=6e-4)
+    if true < 3.0:
+        assert level_of(bare, true, tail) < 0.048
 
 
 def test_a_permutation_of_the_records_would_not_hold_it() -> None:

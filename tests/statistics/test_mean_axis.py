@@ -6,6 +6,7 @@ import dataclasses
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -202,7 +203,9 @@ def test_groups_persons_and_stored_regions():
     found = directions.mean_axis(
         x, "projective:2", cdp.GDP(1.0), groups=site, skip_small=True, seed=1
     )
-    assert list(found) == ["a", "b"]
+    assert [label for label, _ in found.items()] == ["a", "b"]
+    assert "skipped" in found.report()
+    np.testing.assert_array_equal(found.to_pandas().loc["a", "mean_axis"], found["a"].mean_axis)
     mean = directions.mean_axis(
         x, "projective:2", cdp.GDP(1.0), units=np.repeat(np.arange(300), 3), seed=1
     )
@@ -214,10 +217,36 @@ def test_groups_persons_and_stored_regions():
     assert "nothing is promised" in mean.report()  # of a seed
     assert "longitude" in mean.report()
     assert "mean axis" in mean._repr_html_()
+    assert directions.MeanAxis.from_json(mean.to_json()).report() == mean.report()
     bare = directions.MeanAxis(
         dataclasses.replace(region, parts=(), guarantee=None), "projective:2"
     )
     assert "uniformity" not in bare.report()
+
+
+def test_longitude_and_latitude_are_read_in_the_unit_that_is_said():
+    places = np.random.default_rng(5).normal([9.0, 48.0], 3.0, (400, 2))
+    wanted = directions.mean_axis(places, "projective:2", cdp.GDP(1.0), seed=1)
+    middle = np.array([9.0, 48.0])
+    for records, said in (
+        (np.radians(places), "radians"),
+        (places, "degrees"),
+        (pd.DataFrame(np.radians(places), columns=["lon_rad", "lat_rad"]), None),
+    ):
+        found = directions.mean_axis(
+            records, "projective:2", cdp.GDP(1.0), angle_units=said, seed=1
+        )
+        np.testing.assert_allclose(found.mean_axis, wanted.mean_axis, atol=1e-9)
+        in_its_unit = np.radians if found.angle_units == "radians" else np.asarray
+        assert found.contains(in_its_unit(middle))
+        assert not found.contains(in_its_unit(middle + 30.0))
+    for records, space, unit in (
+        (places, "projective:2", "hours"),
+        (np.ones((9, 3)), "projective:2", "degrees"),
+        (np.ones((9, 4)), "projective:3", "radians"),
+    ):
+        with pytest.raises(ValueError, match=r"hours|two numbers|angle_units is of"):
+            directions.mean_axis(records, space, cdp.GDP(1.0), angle_units=unit)
 
 
 def test_no_value_raises():

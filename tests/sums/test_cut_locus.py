@@ -76,6 +76,8 @@ UNIFORM = [
     ("torus:1", 1.0),
     ("sphere:1", 1.0),
     ("torus:2", 1.0),
+    ("torus:5", 1.0),
+    ("torus:500", 1.0),
     ("projective:2", PI / 4.0),  # 1 along, and the integral of t cos t across
     ("rotations:3", 2.0 / 3.0),  # 1 along, and (t/2) cot(t/2) of mean 1/2 twice across
 ]

@@ -30,7 +30,7 @@ print(len(places), "places")
 # 2. A ball about the map
 # -----------------------
 # The corners of the map are public. Two columns are read as longitude and latitude in degrees, and
-# become points of a sphere. A ball that is stated in km is told in km, as is all that comes of it.
+# become points of a sphere. What comes of a ball that is stated in km is printed in km.
 
 corners = np.array([(-125, 32), (-125, 42), (-114, 42), (-114, 32)])
 ball = cdp.Ball.from_units("earth", "km", center=[-119.5, 37.1], radius=760)

@@ -72,7 +72,7 @@ print(f"classes are {apart.min():.2f} to {apart.max():.2f} apart")
 # 3. Two classifiers
 # ------------------
 # `PrivateMDM` takes the class with the nearest private mean, and the labels as public; logistic
-# regression on logarithms protects the labels too, so it is told which ones there are. The ledger
+# regression on logarithms protects the labels too, so it is given the list of them. The ledger
 # knows what both spend: μ = 1 each, √2 together.
 
 ledger = cdp.Ledger(cdp.GDP(mu=3.0))

@@ -39,6 +39,9 @@ found = {
     "principal component": cdp.principal_components(x, 1, ball, gdp, **paid),
     "quantile": cdp.quantile(x[:, 0], 0.5, low=-1.0, high=1.0, guarantee=gdp, **paid),
     "mean direction": cdp.directions.mean_direction(x, space, gdp, **paid),
+    "directions of groups": cdp.directions.mean_direction(
+        x, space, gdp, groups=site, **paid
+    ),
     "mean axis": cdp.directions.mean_axis(x, cdp.Projective(2), gdp, **paid),
 }
 halves = [cdp.frechet_mean(own, ball, gdp) for own in (x[:300], x[300:])]

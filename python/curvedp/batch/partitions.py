@@ -166,7 +166,7 @@ class Dealt:
 
         Without units two keys of one hash count as one here: never of one column of integers that
         has none missing, and otherwise in one case of 300,000 among ten million keys. With units,
-        in how many groups one is decides over a guarantee, and keys are told apart by their names.
+        in how many groups one is decides over a guarantee, and keys are compared by their names.
         """
         if units is None:
             _, hashes, _ = self._read(number, points=False)

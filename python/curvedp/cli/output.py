@@ -13,6 +13,7 @@ from typing import Any, TextIO
 
 from curvedp import ConfidenceRegion, Release, VarianceInterval
 from curvedp.cli.tables import FileError
+from curvedp.directions import MeanAxis, MeanDirection
 
 __all__ = ["ReleaseFile", "check_writable", "kept_in", "read_stored"]
 
@@ -120,7 +121,7 @@ def _show(text: str) -> None:
 
 
 def read_stored(path: Path) -> Any:
-    """The release, region or interval that a json file holds, or the result of a batch.
+    """The release, region, interval or mean direction that a json file holds, or a batch's result.
 
     Raises
     ------
@@ -140,7 +141,7 @@ def read_stored(path: Path) -> Any:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is no text"
         raise FileError(f"{path}: cannot be read ({reason})") from error
-    for kind in (Release, ConfidenceRegion, VarianceInterval):
+    for kind in (Release, ConfidenceRegion, VarianceInterval, MeanDirection, MeanAxis):
         with contextlib.suppress(ValueError):
             return kind.from_json(text)
     raise FileError(f"{path}: holds no release, region or interval that curvedp wrote")

@@ -132,7 +132,7 @@ class ConformalMean(EachGroup[Release]):
 
     def design(self, call: Call, ball: Ball, n: int) -> ConformalPlan:
         def design_under(way: PureDP | GDP) -> ConformalPlan:
-            # what is wrong with the parameters is told before spending, of all balls of that size
+            # what is wrong with the parameters is said before spending, of all balls of that size
             for own in call.balls:
                 if own.radii == ball.radii and own is not ball:
                     self._plan(call, own, n, way).check()

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from curvedp._validation import FloatArray
 from curvedp.directions.of_region import OfRegion
+from curvedp.directions.reading import as_angles
 from curvedp.directions.uniformity import p_value_of_uniformity, told_p_value
 from curvedp.manifolds import Projective, as_manifold
 from curvedp.statistics.quantiles import hotelling_tail
@@ -62,11 +63,13 @@ class MeanAxis(OfRegion):
         Of E t on the unit ball of R^q, from one release of records; see `axis_vectors`.
     manifold : str
         ``"projective:d"``, d = p - 1 >= 2.
+    angle_units : {"degrees", "radians"}, optional
+        Of longitude and latitude that `contains` and `p_value` take (d = 2), degrees by default.
 
     Raises
     ------
     ValueError, TypeError
-        For another manifold or region.
+        For another manifold, unit or region.
 
     Examples
     --------
@@ -77,10 +80,7 @@ class MeanAxis(OfRegion):
     (True, True, (3,))
     """
 
-    region: ConfidenceRegion
-    manifold: str
-
-    _statistic: ClassVar[str] = "mean axis"
+    statistic: ClassVar[str] = "mean axis"
 
     def __post_init__(self) -> None:
         if not isinstance(self.region, ConfidenceRegion):
@@ -92,6 +92,7 @@ class MeanAxis(OfRegion):
         if self.region.manifold != f"euclidean:{p * (p + 1) // 2 - 1}":
             raise ValueError(f"the region is on {self.region.manifold}, not that of {space.spec}")
         object.__setattr__(self, "manifold", space.spec)
+        object.__setattr__(self, "angle_units", as_angles(self.angle_units or "degrees"))
 
     @functools.cached_property
     def _space(self) -> Projective:
@@ -175,7 +176,8 @@ class MeanAxis(OfRegion):
         -------
         ndarray, shape (...)
         """
-        v = self._space.as_points(axes)
+        is_lonlat = self._space.dim == 2 and np.shape(axes)[-1:] == (2,)
+        v = self._space.as_points(axes, angle_units=self.angle_units if is_lonlat else None)
         flat = v.reshape(-1, v.shape[-1])
         region, r = self.region, self.region.estimate
         across = _complements(flat) @ np.moveaxis(flat @ self._basis, 0, -1)  # w' C_k v
@@ -244,11 +246,9 @@ class MeanAxis(OfRegion):
 
     def _facts(self) -> list[tuple[str, str]]:
         level = f"{100 * self.region.level:g} %"
-        facts = [("mean axis", self._axis_text())]
+        facts = [("mean axis", axis_text(self))]
         if self._space.dim == 2:
-            reach = self.half_angle
-            within = f"within {reach:.4g} radians ({math.degrees(reach):.3g} degrees) of it"
-            facts.append((f"{level} confidence set", within))
+            facts.append((f"{level} confidence set", cap_text(self)))
         shares = np.array2string(self.eigenvalues, precision=4, suppress_small=True)
         facts.append(("eigenvalues of E x x'", shares))
         facts += told_p_value(self.region, "that no axis is preferred", "Bingham")
@@ -257,15 +257,23 @@ class MeanAxis(OfRegion):
             facts.append(("note", note + "too few records for this guarantee"))
         return facts + self._facts_of_region()
 
-    def _axis_text(self) -> str:
-        text = np.array2string(self.mean_axis, precision=5)
-        if self._space.dim == 2:
-            lon, lat = self._space.to_lonlat(self.mean_axis)
-            return f"{text}, longitude {lon:.5g}, latitude {lat:.5g} degrees"
-        return text
-
     def __repr__(self) -> str:
-        return f"<MeanAxis: {self._axis_text()}, n={self.region.n}>"
+        return f"<MeanAxis: {axis_text(self)}, n={self.region.n}>"
+
+
+def axis_text(mean: MeanAxis) -> str:
+    """The axis on one line."""
+    text = np.array2string(mean.mean_axis, precision=5)
+    if len(mean.mean_axis) == 3:
+        lon, lat = Projective(2).to_lonlat(mean.mean_axis)
+        return f"{text}, longitude {lon:.5g}, latitude {lat:.5g} degrees"
+    return text
+
+
+def cap_text(mean: MeanAxis) -> str:
+    """Reach of its confidence set, in R^3."""
+    reach = mean.half_angle
+    return f"within {reach:.4g} radians ({math.degrees(reach):.3g} degrees) of it"
 
 
 def _complements(units: FloatArray) -> FloatArray:

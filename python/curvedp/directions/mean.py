@@ -19,7 +19,6 @@ from curvedp._validation import FloatArray
 from curvedp.directions.of_region import OfRegion
 from curvedp.directions.reading import (
     RIM,
-    Angles,
     as_angles,
     as_radians,
     in_units,
@@ -66,11 +65,7 @@ class MeanDirection(OfRegion):
     (True, True)
     """
 
-    region: ConfidenceRegion
-    manifold: str
-    angle_units: Angles = None  # type: ignore[assignment]
-
-    _statistic: ClassVar[str] = "mean direction"
+    statistic: ClassVar[str] = "mean direction"
 
     def __post_init__(self) -> None:
         if not isinstance(self.region, ConfidenceRegion):
@@ -316,14 +311,9 @@ class MeanDirection(OfRegion):
 
     def _facts(self) -> list[tuple[str, str]]:
         level, rho = f"{100 * self.region.level:g} %", self.mean_resultant_length
-        facts = [("mean direction", self._direction_text())]
+        facts = [("mean direction", direction_text(self))]
         if len(self.resultant) <= 3:
-            reach, unit, also = self.half_angle, str(self.angle_units), ""
-            if isinstance(self._space, Sphere):
-                unit, also = "radians", f" ({math.degrees(reach):.3g} degrees)"
-            known = self.rim is not None
-            within = f"within {reach:.4g} {unit}{also} of it" if known else "any direction"
-            facts.append((f"{level} confidence set", within))
+            facts.append((f"{level} confidence set", set_text(self)))
         error = self.mean_resultant_length_error
         facts.append(("mean resultant length", f"{rho:.4g}, standard error {error:.2g}"))
         facts.append(("concentration", f"{self.concentration:.4g}, if the law is von Mises-Fisher"))
@@ -338,18 +328,30 @@ class MeanDirection(OfRegion):
             )
         return facts + self._facts_of_region()
 
-    def _direction_text(self) -> str:
-        found = self.mean_direction
-        if isinstance(found, float):
-            return f"{found:.5g} {self.angle_units}"
-        text = np.array2string(found, precision=5)
-        if isinstance(self._space, Sphere) and self._space.dim == 2:
-            lon, lat = self._space.to_lonlat(found)
-            return f"{text}, longitude {lon:.5g}, latitude {lat:.5g} degrees"
-        return text
-
     def __repr__(self) -> str:
-        return f"<MeanDirection: {self._direction_text()}, n={self.region.n}>"
+        return f"<MeanDirection: {direction_text(self)}, n={self.region.n}>"
+
+
+def direction_text(mean: MeanDirection) -> str:
+    """The direction on one line."""
+    found, space = mean.mean_direction, space_of(mean.manifold)
+    if isinstance(found, float):
+        return f"{found:.5g} {mean.angle_units}"
+    text = np.array2string(found, precision=5)
+    if isinstance(space, Sphere) and space.dim == 2:
+        lon, lat = space.to_lonlat(found)
+        return f"{text}, longitude {lon:.5g}, latitude {lat:.5g} degrees"
+    return text
+
+
+def set_text(mean: MeanDirection) -> str:
+    """Reach of its confidence set, up to the 2-sphere."""
+    if mean.rim is None:
+        return "any direction"
+    reach = mean.half_angle
+    if mean.manifold.startswith("sphere"):
+        return f"within {reach:.4g} radians ({math.degrees(reach):.3g} degrees) of it"
+    return f"within {reach:.4g} {mean.angle_units} of it"
 
 
 def concentration_of(rho: float, p: int) -> float:

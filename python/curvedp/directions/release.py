@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from types import MappingProxyType
 from typing import Unpack, overload
 
 import numpy as np
@@ -13,10 +11,12 @@ from curvedp._guard import quiet
 from curvedp._hints import hinting
 from curvedp._validation import FloatArray
 from curvedp.directions.axis import MeanAxis, axis_vectors
+from curvedp.directions.groups import DirectionReleases
 from curvedp.directions.mean import MeanDirection
-from curvedp.directions.reading import Angles, read_directions, space_of
+from curvedp.directions.reading import Angles, as_angles, read_directions, space_of
 from curvedp.domain import Ball
 from curvedp.manifolds import Euclidean, Manifold, Projective, as_manifold
+from curvedp.manifolds.reading import Reading
 from curvedp.privacy import Guarantee, PureDP
 from curvedp.privacy.base import adds_or_removes
 from curvedp.statistics.call import CallOptions
@@ -47,7 +47,7 @@ def mean_direction(
     angle_units: Angles | None = None,
     level: float = 0.95,
     **call: Unpack[CallOptions],
-) -> Mapping[Hashable, MeanDirection]: ...
+) -> Releases[MeanDirection]: ...
 @quiet
 @hinting
 def mean_direction(
@@ -59,7 +59,7 @@ def mean_direction(
     angle_units: Angles | None = None,
     level: float = 0.95,
     **call: Unpack[CallOptions],
-) -> MeanDirection | Mapping[Hashable, MeanDirection]:
+) -> MeanDirection | Releases[MeanDirection]:
     """Release the mean direction of directions, times of day or axes, with its certainty.
 
     E x of unit vectors x, with its `confidence_region` on the unit ball, which holds all of them:
@@ -89,7 +89,10 @@ def mean_direction(
 
     Returns
     -------
-    MeanDirection, or a mapping of groups' labels to them, without groups that were skipped
+    MeanDirection, or Releases with `groups`
+        Columns of a table of groups are `mean_direction`, `mean_resultant_length` with its error,
+        `half_angle` up to the 2-sphere, `uniformity_p_value`, and those of the mean vector
+        (`value`); `regions` holds the releases of its regions.
 
     Raises
     ------
@@ -110,8 +113,7 @@ def mean_direction(
     regions = _regions(vectors, guarantee, groups, level, call)
     if isinstance(regions, ConfidenceRegion):
         return MeanDirection(regions, space.spec, unit)
-    found = {label: MeanDirection(own, space.spec, unit) for label, own in regions.items()}
-    return MappingProxyType(found)
+    return DirectionReleases.of(regions, MeanDirection, space.spec, unit)
 
 
 @overload
@@ -121,6 +123,7 @@ def mean_axis(
     guarantee: Guarantee,
     *,
     groups: None = None,
+    angle_units: Angles | None = None,
     level: float = 0.95,
     **call: Unpack[CallOptions],
 ) -> MeanAxis: ...
@@ -131,9 +134,10 @@ def mean_axis(
     guarantee: Guarantee,
     *,
     groups: GroupsLike,
+    angle_units: Angles | None = None,
     level: float = 0.95,
     **call: Unpack[CallOptions],
-) -> Mapping[Hashable, MeanAxis]: ...
+) -> Releases[MeanAxis]: ...
 @quiet
 @hinting
 def mean_axis(
@@ -142,9 +146,10 @@ def mean_axis(
     guarantee: Guarantee,
     *,
     groups: GroupsLike = None,
+    angle_units: Angles | None = None,
     level: float = 0.95,
     **call: Unpack[CallOptions],
-) -> MeanAxis | Mapping[Hashable, MeanAxis]:
+) -> MeanAxis | Releases[MeanAxis]:
     """Release the mean axis of axes in space, directions up to sign, with its certainty.
 
     E x x' of unit vectors x, with the `confidence_region` of its entries on the unit ball of R^q, q
@@ -156,13 +161,16 @@ def mean_axis(
     ----------
     records : array-like
         Vectors, shape (n, d + 1), of any length and either sign, or for d = 2 longitude and
-        latitude in degrees. No value raises: one that is no axis counts as one without a direction.
+        latitude. No value raises: one that is no axis counts as one without a direction.
     manifold : Manifold or str
         ``"projective:d"``, d >= 2.
     guarantee : GDP, ZCDP or ApproxDP
         Of the release (of each group).
     groups : array-like, optional
         As in `frechet_mean`.
+    angle_units : {"degrees", "radians"}, optional
+        Of longitude and latitude, by default what their columns have in their names
+        (``lon_rad, lat_rad``), else degrees.
     level : float
         Of the confidence set.
     units, records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, coverage
@@ -170,7 +178,9 @@ def mean_axis(
 
     Returns
     -------
-    MeanAxis, or a mapping of groups' labels to them, without groups that were skipped
+    MeanAxis, or Releases with `groups`
+        Columns of a table of groups are `mean_axis`, `eigenvalues`, `uniformity_p_value`, and those
+        of the mean vector (`value`); `regions` holds the releases of its regions.
 
     Raises
     ------
@@ -192,11 +202,13 @@ def mean_axis(
             f"axes in space are on projective:d, d >= 2, not on {space.spec}: use mean_direction"
         )
     _check(guarantee, "mean_axis", call)
-    points = space.as_points(space.read_records(records, least=_least(guarantee)))
+    said = Reading(angle_units=angle_units).check(space.written)
+    points = space.as_points(space.read_records(records, least=_least(guarantee), reading=said))
+    unit = as_angles(angle_units or space.named(records, said)[1].angle_units or "degrees")
     regions = _regions(axis_vectors(points), guarantee, groups, level, call)
     if isinstance(regions, ConfidenceRegion):
-        return MeanAxis(regions, space.spec)
-    return MappingProxyType({label: MeanAxis(own, space.spec) for label, own in regions.items()})
+        return MeanAxis(regions, space.spec, unit)
+    return DirectionReleases.of(regions, MeanAxis, space.spec, unit)
 
 
 def _check(guarantee: Guarantee, name: str, call: CallOptions) -> None:

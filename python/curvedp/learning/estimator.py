@@ -35,6 +35,7 @@ from curvedp.privacy import Guarantee, Ledger, NoiseSecret
 from curvedp.privacy.base import adds_or_removes
 from curvedp.privacy.disclosed import Disclosed
 from curvedp.privacy.disclosure import Disclosure
+from curvedp.privacy.release_text import ReleaseText
 from curvedp.privacy.statement import Statement
 from curvedp.product_ball import ProductBall
 from curvedp.statistics.call import CommonOptions, CoverageOption
@@ -199,23 +200,22 @@ class Estimator(BaseEstimator, Disclosed):  # type: ignore[misc]
 
     def _disclosure(self) -> Disclosure:
         check_is_fitted(self)
-        own = self._told_facts()
-        told = replace(own.statement, assuming=f"{own.statement.assuming} {_SEARCHED}")
-        return replace(own, model=type(self).__name__, statement=told)
+        own = self._released()
+        return replace(own, model=type(self).__name__, statement=of_fit(own.statement))
 
     def report(self) -> str:
         """Plain text about what the fit released; see `Release.report`."""
-        told = self._disclosure().statement
-        return self._told_report().replace(str(self._told_facts().statement), str(told))
+        check_is_fitted(self)
+        return self._fit_report()
 
-    def _told_facts(self) -> Disclosure:
+    def _released(self) -> Disclosure:
         """Facts about the releases of a fit, as of any records."""
         return self._facts_of(vars(self)["release_"])
 
-    def _told_report(self) -> str:
-        """The releases' own report."""
-        text: str = vars(self)["release_"].report()
-        return text
+    def _fit_report(self) -> str:
+        """The report of the releases, with the statement of the fit."""
+        release: ReleaseText = vars(self)["release_"]
+        return release._report(of_fit(release.statement))
 
     def __getstate__(self) -> dict[str, Any]:
         """The state of a copy; that of a fitted model spends nothing, and names no place."""
@@ -280,6 +280,11 @@ class Estimator(BaseEstimator, Disclosed):  # type: ignore[misc]
         if getattr(X, "ndim", 2) == 1 and self._manifold.point_shape == (1,):
             raise ValueError("X must have shape (n, 1): reshape it with X.reshape(-1, 1)")
         return self._manifold.read_records(X, "X", least=least)
+
+
+def of_fit(own: Statement) -> Statement:
+    """The statement of releases, as that of a fit, whose parameters a search may have chosen."""
+    return replace(own, assuming=f"{own.assuming} {_SEARCHED}")
 
 
 def all_or_nothing(

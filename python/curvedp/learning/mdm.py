@@ -16,7 +16,13 @@ from curvedp._labels import refuse_missing
 from curvedp._validation import FloatArray
 from curvedp.errors import NoiseWarning
 from curvedp.learning._sklearn import ClassifierMixin
-from curvedp.learning.estimator import Transformer, all_or_nothing, public_labels, renamed
+from curvedp.learning.estimator import (
+    Transformer,
+    all_or_nothing,
+    of_fit,
+    public_labels,
+    renamed,
+)
 from curvedp.manifolds import Manifold
 from curvedp.privacy import Release
 from curvedp.privacy.base import adds_or_removes
@@ -134,7 +140,7 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
         self.means_: FloatArray = np.array(found.value)
         named = replace(found, labels=classes.tolist())
         self.releases_: dict[Any, Release] = dict(named.items())
-        self._told, self._report = self._facts_of(named), named.report()
+        self._facts, self._report = self._facts_of(named), named._report(of_fit(named.statement))
         self.coverage_ = found.coverage
         self.doubts_ = _doubts(self._manifold, classes, self.means_, found.expected_error)
         for doubt in self.doubts_:
@@ -157,10 +163,10 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
             )
         return public_labels(y, n)
 
-    def _told_facts(self) -> Disclosure:
-        return self._told
+    def _released(self) -> Disclosure:
+        return self._facts
 
-    def _told_report(self) -> str:
+    def _fit_report(self) -> str:
         """The report about all classes, and `doubts_`; see `Releases.report`."""
         lines = (line for doubt in self.doubts_ for line in ["", *textwrap.wrap(doubt, 88)])
         return self._report + "".join(f"{line}\n" for line in lines)
@@ -224,6 +230,6 @@ def _doubts(
     return (
         f"noise may hide how far the means of {len(doubtful)} of {len(classes)} classes ({named}) "
         "are from another one's (an estimate from one draw, which near the bound falls on either "
-        "side): they are told apart less well than by means without noise. Use a larger budget, "
+        "side): they are separated less well than by means without noise. Use a larger budget, "
         "more records, a smaller ball or fewer classes.",
     )

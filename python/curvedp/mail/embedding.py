@@ -30,7 +30,7 @@ from curvedp.statistics.call import Call
 from curvedp.statistics.group import EachGroup, Group
 from curvedp.statistics.grouping import Offsets
 
-#: Bandwidth in radii of the ball, unless told otherwise: unrelated rows on its sphere, sqrt(2) r
+#: Bandwidth in radii of the ball, by default: unrelated rows on its sphere, sqrt(2) r
 #: apart, then weigh exp(-25) and rows r/2 apart exp(-3).
 BANDWIDTH_SHARE = 0.2
 

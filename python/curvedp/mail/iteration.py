@@ -18,7 +18,7 @@ from curvedp._labels import label_codes
 from curvedp._validation import FloatArray, as_choice, as_float_array, as_positive
 from curvedp.sensitivity.laplacian_bounds import FORMS, weight_floor
 
-#: Memory for kernel weights, in bytes, unless told otherwise.
+#: Memory for kernel weights, in bytes, by default.
 MEMORY_LIMIT = 2**30
 
 DTYPES = ("float64", "float32")

@@ -35,7 +35,7 @@ from curvedp.statistics.group import EachGroup, Group
 
 METHODS = ("cell", "subset", "noise")
 
-#: Cells that a subset response names unless told otherwise: the 8 of recall@8.
+#: Cells that a subset response names by default: the 8 of recall@8.
 SUBSET_SIZE = 8
 
 

@@ -128,11 +128,11 @@ def _from_text(text: str, point_shape: tuple[int, ...] | None) -> Manifold:
     else:
         raise ValueError(f"{text!r} needs a size, as in {name}:3")
     if len(rest) > 1:
-        if build._keyword is None or len(rest) > 2:
+        keyword = build._keyword
+        if keyword is None or len(rest) > 2:
             way = f": {LANDMARKS_IN_SPACE}" * (build is KendallPlanar)
             raise ValueError(f"{text!r} has too many parts{way}")
-        is_word = build._keyword == "metric"
-        keywords[build._keyword] = rest[1] if is_word else _number(text, rest[1])
+        keywords[keyword] = rest[1] if keyword == "metric" else _number(text, rest[1])
     if build is Grassmann:
         return Grassmann(size, _subspace_dim(text, keywords.get("k"), point_shape))
     concrete: Callable[..., Manifold] = build

@@ -269,7 +269,7 @@ def _cells(
 
 
 def _least_gap(dim: int, shift: float) -> float:
-    """Least shift - epsilon at which lengths are told well enough for the margin."""
+    """Least shift - epsilon at which lengths are known well enough for the margin."""
     return 1e-7 * (dim + shift + 10.0) ** 2
 
 

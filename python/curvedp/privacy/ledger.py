@@ -83,8 +83,8 @@ class Ledger:
     data, unit : str
         Public names of the data set and of whose record is protected, such as ``"patient"``, for
         the reports of releases that are paid from it. The file keeps them. A name protects nobody:
-        if one patient has several records, a release protects one of them, unless it is told
-        ``units=`` or ``records_per_unit=``.
+        if one patient has several records, a release protects one of them, unless it is called
+        with ``units=`` or ``records_per_unit=``.
 
     Notes
     -----

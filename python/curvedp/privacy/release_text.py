@@ -92,12 +92,16 @@ class ReleaseText(Disclosed):
         dozen numbers is named by its shape. What is particular to a kind of release stands after
         the facts that all have, then assumptions, and the releases that it was computed from.
         """
+        return self._report(self.statement)
+
+    def _report(self, statement: Statement) -> str:
+        """The report with this statement: of a model it says more than of the release."""
         lines = [self._title, ""]
         if isinstance(self.guarantee, Unproved):
             lines += [NO_GUARANTEE, *_paragraph(self.guarantee._claim), ""]
         for text in self._warnings():
             lines += [*textwrap.wrap(f"WARNING: {text}", 88), ""]
-        lines += [*self.statement.lines(), ""]
+        lines += [*statement.lines(), ""]
         return "\n".join([*lines, *self._details()]) + "\n"
 
     def _details(self, known: Sequence[tuple[str, str]] = ()) -> list[str]:

@@ -15,8 +15,8 @@ it serves first, before they are paid for: its file holds a second line with
 
     HMAC-SHA256(secret, "digest for data <fingerprint of the data>")
 
-and other data are refused. That depends on whether the data changed, and is told to the owner of
-the secret, who has the data.
+and other data are refused. That depends on whether the data changed, and is shown to the owner
+of the secret, who has the data.
 """
 
 from __future__ import annotations

@@ -11,17 +11,20 @@ from curvedp.privacy.guarantees import NO_GUARANTEE, Unproved
 from curvedp.privacy.statement import NOT_COUNTED
 from curvedp.unit import Unit, told_in
 
+_OF_VECTOR = "mean distance of the released mean vector from that of a group's records"
 #: Limits of the expected error, by the first words of a statistic.
 _LIMITS_OF_ERROR = {
     "adaptive Fréchet mean": (
         "about the Fréchet mean of the records projected on the public ball; an estimate and no "
-        "bound: a few records far from the others move that mean and cannot be told from none"
+        "bound: a few records far from the others move that mean and look like none"
     ),
     "geometric median": (
         "the noise is not all of it: how near the steps come to the median, and how far shortened "
-        "logarithms move where they end, depends on the records and cannot be told from a release"
+        "logarithms move where they end, depends on the records and is not seen in a release"
     ),
     "Fréchet mean without a ball": "from noise, clipping and what the last step leaves",
+    "mean direction": _OF_VECTOR,
+    "mean axis": _OF_VECTOR,
     "quantile": ("the noise scale counts ranks; the release is usually off by a few times as many"),
 }
 

@@ -1,7 +1,7 @@
 """The exact mu of Riemannian Gaussian noise on spheres: mu* of Jiang, Chang and Hu, Table 1.
 
 Two laws with densities proportional to exp(-rho(p, y)^2/(2 sigma^2)) about means p, p' at the
-distance Delta are told apart best by thresholds t of their log-ratio L: mu* is the largest value
+distance Delta are distinguished best by thresholds t of their log-ratio L: mu* is the largest value
 over t of Phi^-1(P_p(L > t)) - Phi^-1(P_p'(L > t)). An isometry exchanges the means, so that
 P_p'(L > t) = P_p(L <= -t). In polar coordinates about p, with x the cosine of the angle to p',
 L > t is an interval of x for each distance, whose probability is an incomplete beta function.

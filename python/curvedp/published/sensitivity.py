@@ -17,7 +17,7 @@ from curvedp.domain import Ball
 from curvedp.manifolds import Manifold
 from curvedp.published import laplacian
 
-#: ln of the paper's beta, unless told otherwise.
+#: ln of the paper's beta, by default.
 LOG_BETA = math.log(1e-6)
 
 #: Longest geodesic in radii of curvature: squares of hyperbolic functions of it are finite.

@@ -233,7 +233,7 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
         )
 
     def further_columns(self, releases: Releases[GeodesicRelease]) -> dict[str, FloatArray]:
-        """Numbers that bands of whitened steps rest on, and 1 where no doubt is told, else 0."""
+        """Numbers that bands of whitened steps rest on, and 1 where there is no doubt, else 0."""
         q, found = self.beside_width, releases.results or ()
         arrived = np.array([math.nan if own is None else float(own.arrived) for own in found])
         if self.is_drawn:

@@ -260,7 +260,9 @@ class GeodesicRelease(Release):
         if self.meat is None or self.expected_error is None:
             return math.nan
         nodes, weights = self._law.nodes
-        _, sampling = self._variances(nodes)
+        # nodes have the covariances that steps took, records less
+        values, vectors = np.linalg.eigh(self._undone)
+        _, sampling = self._variances(nodes @ (vectors / np.sqrt(values)) @ vectors.T)
         return math.hypot(self.expected_error, math.sqrt(float(weights @ sampling)))
 
     @functools.cached_property
@@ -417,11 +419,24 @@ class GeodesicRelease(Release):
     def _dim(self) -> int:
         return as_manifold(self.manifold).dim
 
+    @functools.cached_property
+    def _undone(self) -> FloatArray:
+        """1 + e/lambda along each axis: steps took the covariates' variances lambda as lambda + e.
+
+        Of `growth` = (1 + e/lambda)/(1 - 3 (e/lambda)^2), whose errors of slopes are for lambda
+        less 3 e^2/lambda.
+        """
+        assert self.growth is not None
+        values, vectors = np.linalg.eigh(self.growth)
+        inverse = 1.0 / np.maximum(values, 1.0)
+        share = (np.sqrt(inverse**2 + 12.0 * (1.0 - inverse)) - inverse) / 6.0
+        return np.asarray((vectors * (1.0 + share)) @ vectors.T)
+
     def _variances(self, t: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean squared distances of predictions from noise, and from sampling."""
         assert self.meat is not None
         assert self.deviation is not None
-        effect = self._metric.effect(t)
+        effect = self._metric.effect(t, self._undone)
         noise = self.deviation**2 * np.trace(effect, axis1=-2, axis2=-1)
         spread = np.sum(self._raised_meat * effect, axis=(-2, -1)) / (self.n * self._dim)
         return noise, spread

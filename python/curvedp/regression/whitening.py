@@ -224,7 +224,7 @@ class StepMetric:
         fields = _fields(self.manifold, self.velocities, times)
         return float(np.sum(fields * (self.solution @ (self.whitening @ fields)))) / len(fields.T)
 
-    def effect(self, times: FloatArray) -> FloatArray:
+    def effect(self, times: FloatArray, growth: FloatArray | None = None) -> FloatArray:
         """E_ab = sum over blocks of (S J(t))_a (S J(t))_b, S = (G^-1 W^-1)^T, (..., q + 1, q + 1).
 
         Noise in whitened coordinates whose blocks of d entries have the covariances V_ab I moves
@@ -233,12 +233,18 @@ class StepMetric:
         Parameters
         ----------
         times : ndarray, shape (..., q)
+        growth : ndarray, shape (q, q), optional
+            By what errors of velocities are larger; the identity by default.
         """
         q, dim = self.velocities.shape
         rows = times.reshape(-1, q)
         found = np.empty((len(rows), q + 1, q + 1))
         for own, t in zip(found, rows, strict=True):
-            moved = self.solution.T @ _fields(self.manifold, self.velocities, t)
+            fields = _fields(self.manifold, self.velocities, t)
+            if growth is not None:
+                slopes = fields[dim:].reshape(q, dim * dim)
+                fields[dim:] = (growth @ slopes).reshape(q * dim, dim)
+            moved = self.solution.T @ fields
             blocks = moved.reshape(q + 1, dim * dim)
             own[...] = blocks @ blocks.T
         return found.reshape(*times.shape[:-1], q + 1, q + 1)

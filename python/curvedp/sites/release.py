@@ -1,4 +1,4 @@
-"""The release of a study over sites: a mean without a ball, and what each party is told."""
+"""The release of a study over sites: a mean without a ball, and what each party learns."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class SiteMean:
     groups : None
         Sites serve no groups: make one study of each public key, see docs/consortium.md.
     keys : mapping of str to bytes, optional
-        Keys of other sites as they told them by a channel that is not the server's: a plan with
+        Keys of other sites as they sent them by a channel that is not the server's: a plan with
         another key of theirs is refused. Without it the server is believed.
     clear : float, optional
         The largest mu against one who sees this site's answers without masks, of all runs of the
@@ -271,7 +271,7 @@ class SiteMean:
             )
         for name, key in zip(roster, keys, strict=True):
             if self._told.get(name, key) != key:
-                raise SiteError(f"the plan has another key of {name} than this site was told")
+                raise SiteError(f"the plan has another key of {name} than this site was given")
         if known is not None and known.keys != _digest(keys):
             raise SiteError("the plan has other keys than an earlier one")
         if keys not in self._masking:

@@ -295,9 +295,9 @@ def adaptive_mean(
         distance of the value from the Fréchet mean of the records projected on the public ball, as
         in `frechet_mean`: sqrt(e^2 + (0.1 q R)^2), e the last mean's noise, R the last ball's
         radius, q the share of the records that its level leaves outside. It is an estimate, not a
-        bound: some 1/mu records far from the others cannot be told from none by any such release,
-        and move that mean. `parts` holds the releases of all stages in order, each with the ball
-        that it used; the expected error of a part is that of its noise.
+        bound: some 1/mu records far from the others cannot be distinguished from none by any such
+        release, and move that mean. `parts` holds the releases of all stages in order, each with
+        the ball that it used; the expected error of a part is that of its noise.
 
     Raises
     ------

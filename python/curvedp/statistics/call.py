@@ -344,7 +344,7 @@ def as_balls(ball: Ball | Sequence[Ball] | Manifold | str) -> tuple[Ball, ...]:
 
 
 def reporter(progress: Progress) -> Report | None:
-    """A function that is told how many groups are done."""
+    """A function that is called with the number of groups that are done."""
     if callable(progress):
         return progress
     if progress:

@@ -67,7 +67,7 @@ class KSampleRelease(Release):
 
     @property
     def knows_spread(self) -> bool:
-        """False if `expected_square` is not told from its noise, by two deviations.
+        """False if `expected_square` lies within two deviations of its noise.
 
         The p-value then averages over all that it may be: its level is kept less closely, and power
         is low.

@@ -243,7 +243,7 @@ class LocatedMeanRelease(Release):
         if self.spread > 0.0:
             return None
         return (
-            "noise hides how far the records spread, which is told as 0: take the clip level, "
+            "noise hides how far the records spread, which is printed as 0: take the clip level, "
             f"{self.clip_level:.3g}, where a spread is asked for"
         )
 

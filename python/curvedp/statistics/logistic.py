@@ -429,7 +429,7 @@ def _doubts(coef: FloatArray, deviation: float) -> tuple[str, ...]:
     return (
         f"the noise of the coefficients, about {noise:.3g} long, is larger than what they learned, "
         f"about {learned:.3g} of {found:.3g} (an estimate from one draw, which near the bound "
-        "falls on either side): the classes are told apart less well than by coefficients without "
+        "falls on either side): the classes are separated less well than by coefficients without "
         "noise. Use a larger budget, more records, fewer classes or a space of fewer dimensions.",
     )
 

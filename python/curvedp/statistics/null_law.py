@@ -3,10 +3,10 @@
 T^2 = sum_g n_g |mean_g - mean|^2 is then, for large n, a quadratic form of normal numbers of mean
 M^2 = sum_g P_gg tr S_g and variance 2 F^2, F^2 = sum_gh P_gh^2 tr S_g S_h, with P_gh = [g = h] -
 sqrt(n_g n_h)/N and S_g the covariance of sample g. Its law is taken to be that of M^2 chi^2_nu/nu,
-nu = M^4/F^2 (Satterthwaite 1946). M^2 and F are known from their noisy values: what they may be,
-given these, is averaged over. M^2 may be negative there, with minus the root of |M^2| chi^2_nu/nu
-for T: a noisy value below 0 then speaks for a small T as much as one above 0 for a large one, and
-the level is kept at small and at large M^2 alike. docs/proofs/k-samples.md.
+nu = M^4/F^2 (Satterthwaite 1946). M^2 and F are known from their noisy values: the p-value averages
+over noisy values less noise drawn anew. M and F^2 bend with what is drawn, so each is the drawn
+one's plus what keeps the level to the second order of the noise (`_square_of_root`,
+`_squared_ratio`), and each goes on below 0 as its own reflection. docs/proofs/k-samples.md.
 """
 
 from __future__ import annotations
@@ -24,13 +24,10 @@ from curvedp._validation import FloatArray
 SHARES = (0.7, 0.2, 0.1)
 #: Smallest p-value told: the law is not known further out.
 LEAST_P = 1e-9
-#: Values of the unknown M^2 and F that are averaged over, and points of the density of F.
+#: Values of the unknown M^2 and F that are averaged over.
 _DRAWS = 256
-_NODES = 128
-#: Deviation of the unknown M^2 from its noisy value, in those of the noise: T bends with M^2.
-_UNKNOWN = 1.12
-#: Noise is sought so many standard deviations from its middle.
-_REACH = 7.0
+#: Rounds in which M^2 and what is added to it follow each other.
+_ROUNDS = 20
 _NOISE = np.linspace(-6.2, 6.2, 63)
 _WEIGHTS = np.exp(-0.5 * _NOISE**2) / np.exp(-0.5 * _NOISE**2).sum()
 
@@ -79,41 +76,52 @@ def tail_of_between(noisy: FloatArray, sizes: FloatArray, scales: FloatArray, di
     float
     """
     between, square, norm = (float(own) for own in noisy)
-    rank = dim * (len(sizes) - 1)
+    of_between, of_square, of_norm = (float(own) for own in scales)
+    least = 1 / (dim * (len(sizes) - 1))
     points = _spread_points(_DRAWS, 3)
-    signed = square + _UNKNOWN * float(scales[1]) * scipy.special.ndtri(points[:, 0])
-    mean = np.maximum(np.abs(signed), 1e-9 * float(scales[1]))
-    spread = mean * _draw_ratios(norm, float(scales[2]), mean, rank, points[:, 1])
-    spread = _unbiased(mean, spread, sizes, rank)
-    freedom = (sizes.min() - 1) * (mean / spread) ** 2
-    stretch = freedom / (2 * scipy.special.gammaincinv(freedom / 2, points[:, 2]))
-    mean, half = stretch * mean, 0.5 * (mean / spread) ** 2
+    signed = square + of_square * scipy.special.ndtri(points[:, 0])
+    mean = _square_of_root(signed, of_square, of_between)
+    drawn = norm + of_norm * scipy.special.ndtri(points[:, 1])
+    ratio = _squared_ratio(drawn, of_norm, mean, of_between) - 1 / np.sum(sizes - 1)
+    ratio = np.clip(ratio, 2 * least - 1, 1.0)
+    freedom = (sizes.min() - 1) / np.maximum(ratio, least)
+    # below the least ratio T varies less than there by what it varies more above
+    apart, variance = np.maximum(least - ratio, 0.0), mean / (2 * of_between**2)
+    shorter = (1 + least * variance) / (1 + (least + apart) * variance)
+    known = np.where(apart > 0.0, least * shorter, ratio)
+    noise = of_between * np.sqrt(shorter)
+    mean = mean * (1 + (known - ratio) / 4) ** 2
+    mean = mean * freedom / (2 * scipy.special.gammaincinv(freedom / 2, points[:, 2]))
     # above the root of M^2 chi^2_nu/nu, or above minus that
-    without_noise = np.where(signed > 0.0, 1.0, -1.0)[:, None] * (between - scales[0] * _NOISE)
+    half, sign = 0.5 / known, np.where(signed > 0.0, 1.0, -1.0)
+    without_noise = sign[:, None] * (between - noise[:, None] * _NOISE)
     within = (half / mean)[:, None] * np.maximum(without_noise, 0.0) ** 2
     tails = scipy.special.gammaincc(half[:, None], within)
     tails = np.where(signed[:, None] > 0.0, tails, 1.0 - tails)
     return max(float(np.mean(tails @ _WEIGHTS)), LEAST_P)
 
 
-def _draw_ratios(
-    noisy: float, scale: float, mean: FloatArray, rank: int, points: FloatArray
-) -> FloatArray:
-    """Ratios F/M^2 in [1/sqrt(rank), 1], for a noisy value of F."""
-    least = 1 / math.sqrt(rank)
-    low = np.clip((noisy - _REACH * scale) / mean, least, 1.0)[:, None]
-    high = np.clip((noisy + _REACH * scale) / mean, least, 1.0)[:, None]
-    nodes = low + (high - low) * (np.arange(_NODES) + 0.5) / _NODES
-    depth = ((noisy - nodes * mean[:, None]) / scale) ** 2
-    heights = np.cumsum(np.exp(-0.5 * (depth - depth.min(axis=1, keepdims=True))), axis=1)
-    place = np.sum(heights < points[:, None] * heights[:, -1:], axis=1)
-    return np.asarray(nodes[np.arange(len(nodes)), np.minimum(place, _NODES - 1)])
+def _square_of_root(signed: FloatArray, scale: float, noise: float) -> FloatArray:
+    """M^2 = sqrt(m^2 + s^2 t^2/(t^2 + s^2/4 M^2)) for M^2 drawn as m: the root's bend made good.
+
+    s is `scale`, the deviation of the noise of M^2, and t is `noise`, that of T. The right side is
+    concave in M^2 and is found from above.
+    """
+    found = np.hypot(signed, scale)
+    for _ in range(_ROUNDS):
+        told = noise**2 * found
+        found = np.sqrt(signed**2 + scale**2 * told / (told + scale**2 / 4))
+    return np.asarray(found)
 
 
-def _unbiased(mean: FloatArray, spread: FloatArray, sizes: FloatArray, rank: int) -> FloatArray:
-    """F of the populations, from that of samples, whose square is longer by M^4/sum (n - 1)."""
-    square = spread**2 - mean**2 / np.sum(sizes - 1)
-    return np.asarray(np.sqrt(np.clip(square, mean**2 / rank, mean**2)))
+def _squared_ratio(drawn: FloatArray, scale: float, mean: FloatArray, noise: float) -> FloatArray:
+    """F^2/M^4 = (f^2 - 2 s^2 (t^2 - V)/(t^2 + V))/M^4 for F drawn as f, V = f^2/2M^2 T's variance.
+
+    s is `scale`, the deviation of the noise of F, and t is `noise`, that of T.
+    """
+    own = drawn**2 / (2 * mean)
+    square = drawn**2 - 2 * scale**2 * (noise**2 - own) / (noise**2 + own)
+    return np.asarray(square / mean**2)
 
 
 def _spread_points(count: int, dim: int) -> FloatArray:

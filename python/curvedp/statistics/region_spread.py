@@ -73,7 +73,7 @@ class Spread:
         # S is about p, not about the sample mean, which is H noise away
         correction = n / (n - 1)
         high = correction * base.max_dist**2
-        # an eigenvalue below the noise's own size cannot be told from it
+        # an eigenvalue below the noise's own size may be noise alone
         low = min(correction * moments[0].scale, high)
         second = clip_eigenvalues(correction * (second - hessian @ noise @ hessian), low, high)
         inverse = np.linalg.inv(hessian)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Generic
+from typing import Any, ClassVar, Generic
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,8 +39,6 @@ from curvedp.statistics.coverage import why_not
 from curvedp.statistics.statistic import Result
 from curvedp.unit import Unit
 
-#: Head of the table of a report.
-_COLUMNS = ("group", "n", "value", "expected error")
 #: Columns about the noise in a table of releases.
 NOISE_COLUMNS = ("sensitivity", "scale", "expected_error")
 
@@ -117,6 +115,9 @@ class Releases(Disclosed, Generic[Result]):
     counts : tuple of RecordCount, or None
         Released numbers of records of each group, where these are protected.
     """
+
+    #: Head of the table of a report.
+    _heads: ClassVar[tuple[str, ...]] = ("group", "n", "value", "expected error")
 
     call: Call
     labels: Sequence[Hashable]
@@ -233,12 +234,16 @@ class Releases(Disclosed, Generic[Result]):
 
     def report(self) -> str:
         """Plain text: the `statement` about all groups, then a line for each of the first ten."""
+        return self._report(self.statement)
+
+    def _report(self, statement: Statement) -> str:
+        """The report with this statement: of a model it says more than of the releases."""
         shown = range(min(len(self), MOST_ROWS))
         return report_of_groups(
             self._title,
-            self.statement,
+            statement,
             self._facts(),
-            [_COLUMNS, *map(self._row, shown)],
+            [self._heads, *map(self._row, shown)],
             len(self),
             alarm=unproved_text(self.guarantee),
             warnings=() if self.coverage is None else self.coverage.warnings,
@@ -418,12 +423,12 @@ class Releases(Disclosed, Generic[Result]):
             notes=[
                 *([f"The first {len(shown)} groups; {hidden} more."] if hidden else []),
             ],
-            columns=_COLUMNS,
+            columns=self._heads,
             rows=map(self._row, shown),
         )
 
-    def _row(self, index: int) -> tuple[str, str, str, str]:
-        """Label, size, value and error of a group."""
+    def _row(self, index: int) -> tuple[str, ...]:
+        """Texts of a group: label, size, value and error."""
         label, n = str(self.labels[index]), str(self.n[index])
         if not self.released[index]:
             return label, n, "skipped", ""

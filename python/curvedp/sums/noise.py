@@ -81,7 +81,7 @@ class Noise(abc.ABC):
     #: Counts within so many standard deviations of 0 do not hold the clip level up: of a block, and
     #: the last ones.
     least_seen: ClassVar[tuple[float, float]]
-    #: Counts are not told from none by less than the deviation of the surest one times this.
+    #: A count below the deviation of the surest one times this may be of no record.
     far_deviation: ClassVar[float]
     #: Fewer records than so many standard deviations of their count are too few.
     least_deviations: ClassVar[float]
