@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 import curvedp as cdp
+from curvedp.manifolds import as_manifold
+from curvedp.sums.found import Round
+from curvedp.sums.geometry import geometry_of
+from curvedp.sums.messages import ROUND_UNIT
 from curvedp.sums.noise import GaussianNoise, james_stein
+from curvedp.sums.search import Search
+from curvedp.sums.tail_counts import TailCounts, levels
 
 
 @pytest.mark.parametrize("times", [1.0, pytest.param(0.0, id="control")])
@@ -60,3 +66,23 @@ def test_a_round_of_noise_does_not_lead_away(
     means = cdp.frechet_mean(np.tile(records, (count, 1, 1)), space, cdp.GDP(2.0), groups=groups)
     errors = [float(space.dist(mean.value, exact)) if mean.found else 99.0 for mean in means]
     assert bool(np.median(errors) < 3.3) is shrinks
+
+
+@pytest.mark.parametrize(("reach", "kept"), [(3.1, 1.0), (2.0, 0.36)])
+def test_where_records_reach_the_cut_locus_steps_are_not_shrunk(reach: float, kept: float) -> None:
+    """Of a vector of 2.5 standard deviations in six dimensions 1 - 4/6.25 is kept elsewhere."""
+    geometry, n = geometry_of(as_manifold("so:4")), 1000
+    search = Search(geometry, GaussianNoise(1.0), n)
+    level = levels(geometry.largest, geometry.bins)
+    counts = np.where(np.append(level[1:], 0.0) < reach, float(n), 0.0)
+    tails = TailCounts(level, counts, np.ones(len(level)))
+    deviation = search._deviation(geometry, 1.0, 0.5)
+    noisy = np.zeros(geometry.dim + 1)
+    noisy[0] = 2.5 * deviation * n * (ROUND_UNIT - 8.0 * geometry.dim)
+    steps = search._round(geometry, geometry.manifold.origin.reshape(-1), 1.0, 0.5, tails)
+    assert next(steps).share == 0.5
+    with pytest.raises(StopIteration) as end:
+        steps.send(noisy)
+    step: Round = end.value.value
+    assert step.mean == pytest.approx([2.5 * kept * deviation, 0, 0, 0, 0, 0])
+    assert (step.lost == 1.0) == (step.turning > 0.0) == (kept == 1.0)

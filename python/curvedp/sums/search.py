@@ -509,9 +509,11 @@ class Search:
         deviation = self._deviation(geometry, radius, own)
         length = math.sqrt(math.fsum(mean * mean))
         signal = math.sqrt(max(0.0, length**2 - geometry.dim * deviation**2))
-        kept, lost = self.noise.shrunk(length, deviation, geometry.dim)
-        kept = min(kept, radius / length) if length else kept
         smooth, turning = hessian(geometry, tails, n, radius, min(signal, radius))
+        kept, lost = self.noise.shrunk(length, deviation, geometry.dim)
+        if turning:  # what is left of the way may be along what counts misjudge
+            kept = lost = 1.0
+        kept = min(kept, radius / length) if length else kept
         divisor = min(max(smooth - turning, LEAST_HESSIAN), MOST_HESSIAN)
         if of == "records":
             self._carried = math.hypot(kept * deviation / divisor, (1.0 - kept) * self._carried)
