@@ -29,11 +29,13 @@ NAMES = (
 )
 SIZES = (100, 300, 1000, 3000)
 HEAD = (
-    "| data | n | μ | add/remove | printed | replace | printed | best ball | guessed ball |\n"
-    "|---|---|---|---|---|---|---|---|---|"
+    "| data | n | μ | add/remove | printed | median | > 3 | replace | printed | median | > 3 "
+    "| best ball | guessed ball |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|"
 )
 #: From this share of releases that found a mean on, their errors are shown.
 _MOST = 0.5
+#: So many times the releases up to that dimension: lengths of noise vary more where it is small.
+_MORE, _SMALL = 4, 3
 
 
 def minimum(records: np.ndarray, space: cdp.Manifold) -> np.ndarray:
@@ -51,20 +53,27 @@ def minimum(records: np.ndarray, space: cdp.Manifold) -> np.ndarray:
 
 def without_ball(
     records: np.ndarray, space: cdp.Manifold, guarantee: cdp.GDP, exact: np.ndarray, count: int
-) -> tuple[float, float]:
-    """Mean error and mean printed error of `count` releases; NaN where most find nothing."""
-    errors, printed = [], []
-    for _ in range(count):
-        try:
-            release = cdp.frechet_mean(records, space, guarantee)
-        except ExistenceError:
-            return np.nan, np.nan
-        if release.found:
-            errors.append(float(space.dist(release.value, exact)))
-            printed.append(release.expected_error)
-    if len(errors) < _MOST * count:
-        return np.nan, np.nan
-    return float(np.mean(errors)), float(np.mean(printed))
+) -> tuple[float, float, float, float]:
+    """Mean error, mean and median printed error, and the share of the printed ones above three
+    times the mean error, of `count` releases; NaN where most find nothing."""
+    groups, private = np.repeat(np.arange(count), len(records)), guarantee.neighbours != "replace"
+    try:
+        means = cdp.frechet_mean(
+            np.concatenate([records] * count),
+            space,
+            guarantee,
+            groups=groups,
+            keys=np.arange(count) if private else None,
+        )
+    except ExistenceError:
+        return (np.nan,) * 4
+    found = [mean for mean in means if mean.found]
+    if len(found) < _MOST * count:
+        return (np.nan,) * 4
+    error = float(np.mean([space.dist(mean.value, exact) for mean in found]))
+    printed = np.array([mean.expected_error for mean in found])
+    large = float(np.mean(printed > 3.0 * error))
+    return error, float(np.mean(printed)), float(np.median(printed)), large
 
 
 def on_ball(
@@ -78,6 +87,7 @@ def on_ball(
 def lines_of(data: Data, count: int) -> Iterator[tuple[tuple[str, int, float], list[float]]]:
     records, guessed = data.load()
     space, rng = guessed.manifold, np.random.default_rng(0)
+    count *= _MORE if space.dim <= _SMALL else 1
     sizes = sorted({min(n, len(records)) for n in SIZES})
     for n in sizes:
         own = records[rng.permutation(len(records))[:n]]
@@ -100,22 +110,26 @@ def lines_of(data: Data, count: int) -> Iterator[tuple[tuple[str, int, float], l
 def summary(rows: list[tuple[tuple[str, int, float], list[float]]]) -> Iterator[str]:
     """Ratios of errors by n mu."""
     yield "| n μ | relation | cells | found | error/best ball: geometric mean | worst "
-    yield "| true/printed: median | least | largest | outside [½, 2] |"
-    yield "|---|---|---|---|---|---|---|---|---|---|"
+    yield "| true/printed: median | least | largest | outside [½, 2] | true/median printed: "
+    yield "median | least | largest | outside | > 3 |\n|---|---|---|---|---|---|---|"
+    yield "---|---|---|---|---|---|---|---|---|"
     for low, high in ((30, 60), (60, 150), (150, 400), (400, np.inf)):
         cells = [numbers for (_, n, mu), numbers in rows if low <= n * mu < high]
-        for name, at in (("add/remove", 0), ("replace", 2)):
+        for name, at in (("add/remove", 0), ("replace", 4)):
             kept = np.array([own for own in cells if np.isfinite(own[at])])
             if not len(kept):
-                yield f"| {low} to {high} | {name} | {len(cells)} | 0 | | | | | | |"
+                yield f"| {low} to {high} | {name} | {len(cells)} | 0 {'| ' * 11}|"
                 continue
-            ratio, printed = kept[:, at] / kept[:, 4], kept[:, at] / kept[:, at + 1]
-            outside = int(((printed < 0.5) | (printed > 2.0)).sum())
+            ratio, told = kept[:, at] / kept[:, 8], kept[:, at, None] / kept[:, at + 1 : at + 3]
+            printed = (
+                f"| {np.median(own):.2f} | {own.min():.2f} | {own.max():.2f} "
+                f"| {int(((own < 0.5) | (own > 2.0)).sum())} "
+                for own in told.T
+            )
             yield (
                 f"| {low} to {high:g} | {name} | {len(cells)} | {len(kept)} "
                 f"| {np.exp(np.log(ratio).mean()):.2f} | {ratio.max():.2f} "
-                f"| {np.median(printed):.2f} | {printed.min():.2f} | {printed.max():.2f} "
-                f"| {outside} |"
+                f"{''.join(printed)}| {kept[:, at + 3].mean():.3f} |"
             )
 
 
@@ -158,7 +172,7 @@ def kinds(count: int) -> Iterator[str]:
             best = cdp.Ball(space, exact, min(reach, 0.98 * space.max_ball_radius))
             least = on_ball(own, best, cdp.GDP(1.0), exact, count)
             for guarantee in (cdp.GDP(1.0, neighbours="add-remove"), cdp.GDP(1.0)):
-                error, printed = without_ball(own, space, guarantee, exact, count)
+                error, _, printed, _ = without_ball(own, space, guarantee, exact, count)
                 cells.append(f"{error / least:.2f} ({error / printed:.2f})")
         yield f"| {spec} | {' | '.join(cells)} |"
 
@@ -170,16 +184,9 @@ def printed_too_large(count: int) -> Iterator[str]:
         for n in (300, 1000):
             coords = np.random.default_rng(n).standard_normal((n, space.dim)) * KINDS[spec] / 2
             own = space.exp(space.coords_to_tangent(coords, space.origin), space.origin)
-            exact, groups = minimum(own, space), np.repeat(np.arange(count), n)
+            exact = minimum(own, space)
             for guarantee in (cdp.GDP(1.0, neighbours="add-remove"), cdp.GDP(1.0)):
-                keys = np.arange(count) if guarantee.neighbours == "add-remove" else None
-                found = cdp.frechet_mean(
-                    np.concatenate([own] * count), space, guarantee, groups=groups, keys=keys
-                )
-                kept = [mean for mean in found if mean.found]
-                error = np.mean([float(space.dist(mean.value, exact)) for mean in kept])
-                told = np.array([mean.expected_error for mean in kept])
-                cells.append(f"{np.mean(told > 3.0 * error):.3f}")
+                cells.append(f"{without_ball(own, space, guarantee, exact, count)[3]:.3f}")
         yield f"| {spec} | {' | '.join(cells)} |"
 
 
@@ -214,16 +221,20 @@ def units(count: int) -> Iterator[str]:
 PAGE = """# Means without a ball on real data
 
 Generated by `benches/no_ball.py`, which says how and prints every cell: mean distances from the
-Fréchet mean of the records over {count} releases of one set of records each, n = 100, 300, 1,000
-and 3,000 or as many as there are, μ = .3, 1 and 3. Not found are cells in which the release is
-refused, or finds no mean in more than half of the runs. "Best ball" is one `frechet_mean` on a ball
-about the exact mean that holds 99 % of the records, which nobody knows; "guessed ball" one on a
-ball that a user would name from the units. Both promise what "replace" does.
+Fréchet mean of the records over {count} releases ({more} in up to three dimensions, where lengths
+of noise vary more) of one set of records each, n = 100, 300, 1,000 and 3,000 or as many as there
+are, μ = .3, 1 and 3. Not found are cells in which the release is refused, or finds no mean in more
+than half of the runs. "Best ball" is one `frechet_mean` on a ball about the exact mean that holds
+99 % of the records, which nobody knows; "guessed ball" one on a ball that a user would name from
+the units. Both promise what "replace" does. "True" is the mean error of a cell, "printed" the mean
+printed one, to which a single release may add much, where noise of counts looks like records far
+out: "> 3" is the share of releases that print more than three times the mean error. So the median
+printed error stands beside the mean.
 
 {summary}
 
 Normal records on each kind of space, μ = 1: error over that on the best ball, in brackets over the
-mean printed error, most of which may be one release's that prints far too much, as on flat space.
+median printed error.
 
 {kinds}
 
@@ -240,7 +251,7 @@ largest distance of a record. 300 spreads are beyond the reach of `most_error`, 
 {far}
 
 Each set: in how many cells a mean was found, the least and the largest of its errors over those on
-the best ball, and over printed ones.
+the best ball, and over printed ones, by their mean and by their median.
 
 {table}
 
@@ -249,9 +260,9 @@ eight spaces, n = 300 to 10,000, μ = .3 to 3: the noise was 1.4 to 11.6 times t
 of one spread, for normal ones 1.8 to 3.8 times.
 """
 OF_SETS = (
-    "| data | cells | add/remove: found | error/best ball | true/printed | replace: found "
-    "| error/best ball | true/printed | guessed/best ball |\n"
-    "|---|---|---|---|---|---|---|---|---|"
+    "| data | cells | add/remove: found | error/best ball | true/printed | true/median printed "
+    "| replace: found | error/best ball | true/printed | true/median printed | guessed/best ball "
+    "|\n|---|---|---|---|---|---|---|---|---|---|---|"
 )
 
 
@@ -260,11 +271,11 @@ def of_sets(rows: list[tuple[tuple[str, int, float], list[float]]]) -> Iterator[
     for name in dict.fromkeys(key[0] for key, _ in rows):
         numbers = np.array([own for key, own in rows if key[0] == name])
         cells = [str(len(numbers))]
-        for at in (0, 2):
+        for at in (0, 4):
             kept = numbers[np.isfinite(numbers[:, at])]
             cells.append(str(len(kept)))
-            cells += [_range(kept[:, at] / kept[:, other]) for other in (4, at + 1)]
-        yield f"| {name} | {' | '.join(cells)} | {_range(numbers[:, 5] / numbers[:, 4])} |"
+            cells += [_range(kept[:, at] / kept[:, other]) for other in (8, at + 1, at + 2)]
+        yield f"| {name} | {' | '.join(cells)} | {_range(numbers[:, 9] / numbers[:, 8])} |"
 
 
 def _range(ratios: np.ndarray) -> str:
@@ -299,11 +310,12 @@ def main() -> None:
     far = list(far_lines(2 * arguments.count))
     print("\n".join(far))
     found = list(summary(rows))
-    found[:2] = ["".join(found[:2])]
+    found[:4] = ["".join(found[:4])]
     print("\n".join(found))
     if arguments.write is not None:
         page = PAGE.format(
             count=arguments.count,
+            more=_MORE * arguments.count,
             summary="\n".join(found),
             kinds="\n".join(of_kinds),
             units_count=2 * arguments.count,

@@ -20,7 +20,8 @@ import numpy as np
 import curvedp as cdp
 from curvedp.conformal import ball_mesh, density, knn_graph, laplacian
 from curvedp.manifolds import as_manifold
-from curvedp.manifolds.spaces import SPACES, SPD_METRICS
+from curvedp.manifolds.matrices import SPD_METRICS
+from curvedp.manifolds.spaces import SPACES
 from manifold_list import COMPACT
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -699,7 +699,7 @@ add(
     _geometry,
     *(f"manifolds.base.Manifold.{name}" for name in _MANIFOLD),
     "manifolds.records.RecordReader.as_points",
-    "manifolds.spaces._LonLat.to_lonlat",
+    "manifolds.vectors._LonLat.to_lonlat",
     "domain.Ball.project",
     "domain.Ball.contains",
     "conformal.mesh.Mesh.nearest",

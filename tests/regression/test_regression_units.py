@@ -161,7 +161,7 @@ def test_persons_with_a_known_length_of_residuals_need_no_quantile():
     errors = {}
     for name, how in (("given", {"tau": 0.03}), ("record by record", {"tau": 0.1})):
         found = []
-        for _ in range(16):
+        for _ in range(32):
             start, velocity = geodesic(space, rng, 1, 0.2, reach=0.05)
             times = rng.uniform(-0.5, 0.5, 240)
             manifold = space.ball.frame.manifold
@@ -174,4 +174,5 @@ def test_persons_with_a_known_length_of_residuals_need_no_quantile():
             gaps = space.manifold.dist(made.predict(times), space.ball.leave(means))
             found.append(np.mean(gaps))
         errors[name] = np.mean(found)
-    assert errors["given"] < 0.5 * errors["record by record"]
+    # means over 600: .0109 (.0041 each), .0340 (.0135); the difference has 7.6 deviations
+    assert errors["given"] < 0.75 * errors["record by record"]

@@ -64,7 +64,7 @@ def test_the_printed_error_is_near_the_true_one(spec: str) -> None:
 
     As if all records lay along it the printed error was 1.4 times the true one on the sphere of 63
     dimensions. The ratios of 160 means have deviations of .012, .027, .026 and .009, and are .91,
-    .97, .93 and 1.00: limits are more than nine deviations away.
+    .97, .90 and 1.00: limits are more than nine deviations away.
     """
     space, n, count = as_manifold(spec), 500, 160
     spread = {"sphere:63": 1.1, "sphere:10": 0.6, "hyperboloid:10": 1.5, "spd:8": 2.0}[spec]

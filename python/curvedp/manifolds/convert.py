@@ -9,9 +9,9 @@ from typing import Any
 
 from curvedp.manifolds.base import Manifold
 from curvedp.manifolds.product import TIMES, Product, RigidMotions
+from curvedp.manifolds.shapes import LANDMARKS_IN_SPACE
 from curvedp.manifolds.spaces import (
     HPD,
-    LANDMARKS_IN_SPACE,
     SPACE_NAMES,
     SPACES,
     SPD,

@@ -251,7 +251,7 @@ class Agreement:
     def memory(self, n: int) -> int:
         """Bytes that a site with so many records needs."""
         own = 8 * n * self.manifold.point_size
-        return own + _DERIVED if self.later else own
+        return own + _DERIVED if self.later or self.geometry.tells_axes else own
 
     def check(self, request: Request) -> int:
         """The number of entries of an answer to a request that this study may ask.
@@ -270,12 +270,14 @@ class Agreement:
             "diagonals": ("tail", "round") if is_definite else (),
             "squares": ("round",) if self.variance else (),
             "cells": ("round",) if self.clusters else (),
+            "axes": ("round",) if self.geometry.tells_axes else (),
         }
         if not (known.get(request.kind, at_point) and request.kind in kinds[request.of]):
             raise SiteError(f"the plan asks for what {self.manifold} or this study does not have")
         size = self.manifold.point_size
         if request.of == "diagonals":
             size = self.manifold.point_shape[0]
+        size += request.of == "axes"
         if request.of == "cells" and request.base is not None:
             size += 1
             size *= min(max(len(request.base) // size, 2), _MOST_CELLS)

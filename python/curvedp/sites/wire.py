@@ -29,7 +29,7 @@ MOST_ROUNDS = 1000
 #: Digits of the id of a run.
 RUN = 32
 _KINDS = ("start", "scale", "tail", "round")
-_OF = ("records", "diagonals", "squares", "cells")
+_OF = ("records", "diagonals", "squares", "cells", "axes")
 
 
 @dataclass(frozen=True, eq=False)

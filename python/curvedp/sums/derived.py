@@ -3,6 +3,7 @@ docs/proofs/sums-of-messages.md."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from curvedp._guard import quiet
 from curvedp._validation import FloatArray
 from curvedp.manifolds import Manifold
+from curvedp.sums.geometry import across_sphere
 from curvedp.sums.messages import Request
 
 #: Numbers of derived points that are held at once.
@@ -26,7 +28,7 @@ def derived(manifold: Manifold, records: FloatArray, request: Request) -> FloatA
     manifold : Manifold
     records : ndarray, shape (n, point_size)
     request : Request
-        Of "squares" or "cells".
+        Of "squares", "cells" or "axes".
 
     Returns
     -------
@@ -37,6 +39,8 @@ def derived(manifold: Manifold, records: FloatArray, request: Request) -> FloatA
     manifold.kernels.snap(rows, valid)
     if request.of == "squares":
         points = _squares(manifold, rows, request.base[None], request.radius)
+    elif request.of == "axes":
+        points = _axes(manifold, rows, request.base[:-1], request.radius, request.base[-1])
     else:
         count = len(request.base) // (manifold.point_size + 1)
         bases = request.base[:-count].reshape(count, manifold.point_size)
@@ -79,6 +83,26 @@ def _squares(manifold: Manifold, rows: FloatArray, bases: FloatArray, radius: fl
     dist = np.empty(len(rows))
     manifold.kernels.dist(bases, rows, dist)
     return np.stack([np.minimum(dist, radius) ** 2, np.full_like(dist, 0.5 * radius**2)], axis=1)
+
+
+def _axes(
+    manifold: Manifold, rows: FloatArray, base: FloatArray, radius: float, most: float
+) -> FloatArray:
+    """w e e^T/W on a sphere, e the direction of a record and w what the Hessian of its clipped half
+    squared distance is more along e than across, from -1 to W: entries on and above the diagonal,
+    those off it times the root of 2."""
+    dist, logs = np.empty(len(rows)), np.empty((len(rows), manifold.dim))
+    manifold.kernels.dist(base[None], rows, dist)
+    manifold.kernels.log_coords(rows, np.broadcast_to(base, rows.shape).copy(), logs)
+    lengths = np.linalg.norm(logs, axis=1)[:, None]
+    along = np.divide(logs, lengths, out=np.zeros_like(logs), where=lengths > 0.0)
+    cut = radius / np.maximum(dist, radius)
+    more = np.where(dist <= radius, 1.0, 0.0) - cut * across_sphere(dist)
+    weight = np.clip(more, -1.0, most) / most
+    row, column = np.triu_indices(manifold.dim)
+    points = weight[:, None] * along[:, row] * along[:, column]
+    points[:, row != column] *= math.sqrt(2.0)
+    return np.ascontiguousarray(points)
 
 
 def _cells(

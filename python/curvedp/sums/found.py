@@ -106,21 +106,23 @@ class Round:
     Attributes
     ----------
     mean : ndarray, shape (dim,)
-        Of the clipped logarithms, cut to the clip level.
+        Of the clipped logarithms, shrunk, and cut to the clip level.
     length : float
         Of `mean`.
     signal : float
-        The same without its noise: the root of what its square has above the noise's.
-    expected_noise, deviation : float
-        Expected length of its noise, and the standard deviation of each coordinate.
+        That of the true mean: the root of what the square before has above the noise's.
+    expected_noise : float
+        Expected length of its noise.
+    lost : float
+        Length of what noise and shrinking leave, over that.
+    deviation : float
+        Standard deviation of each coordinate of its noise.
     carried : float
-        That of the noise in each coordinate of the step that is made of it.
+        That of the noise in each coordinate of the point that the step leads to.
     hessian : float
         By which the step is divided.
     turning : float
         What jumps at the cut locus took from it.
-    least : float
-        The least that the Hessian may be across records that all lie along one geodesic.
     heights : float
         Mean of sqrt(R^2 - t^2), t the clipped distances; 0 where the noise does not tell it.
     """
@@ -129,11 +131,11 @@ class Round:
     length: float
     signal: float
     expected_noise: float
+    lost: float
     deviation: float
     carried: float
     hessian: float
     turning: float
-    least: float
     heights: float
 
 
@@ -156,7 +158,7 @@ class Found:
     within, within_error : float
         Share of the records within it, and its standard deviation.
     noise, cut : float
-        Expected length of the noise, and mean excess over the clip level.
+        Expected length of what noise leaves, and mean excess over the clip level.
     left : float
         Length that the last step leaves, as a step of a descent with an approximate Hessian does.
     last_step, moved : float

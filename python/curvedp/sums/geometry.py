@@ -20,6 +20,8 @@ _FARTHEST = {"hyperboloid": 2.0**6, "matrices": 2.0**9, "flat": 2.0**40}
 
 #: Hessians are those at this part of the conjugate distance from there on.
 _BEFORE_CONJUGATE = 0.99
+#: Largest dimension in which directions are asked for: a message has half its square of numbers.
+_MOST_AXES = 20
 #: Distances in a bin over which a Hessian is averaged.
 _PARTS = 64
 #: Public random points of which distances are the uniform law's.
@@ -68,14 +70,22 @@ class Geometry:
     def least_across(self, level: FloatArray) -> FloatArray:
         """Least eigenvalue of Hess (1/2) rho^2 on spheres, by bin: mean over distances between the
         levels of a grid. 1 on other spaces."""
-        lower_bound, upper = self.manifold.curvature_bounds
-        if not self.is_compact or self.may_turn or not 0.0 < lower_bound == upper:
+        if not self.may_be_saddle:
             return np.ones_like(level)
         lower = np.append(level[1:], 0.0)
         part = (np.arange(_PARTS) + 0.5) / _PARTS
         dist = lower[:, None] + (level - lower)[:, None] * part
-        x = math.sqrt(upper) * np.minimum(dist, _BEFORE_CONJUGATE * math.pi / math.sqrt(upper))
-        return np.asarray((x / np.tan(x)).mean(axis=1))
+        return np.asarray(across_sphere(dist).mean(axis=1))
+
+    @property
+    def may_be_saddle(self) -> bool:
+        """True on spheres: across records on a geodesic their mean may be no minimum."""
+        return isinstance(self.manifold, Sphere) and self.dim > 1
+
+    @property
+    def tells_axes(self) -> bool:
+        """True where directions of records may be asked for."""
+        return self.may_be_saddle and self.dim <= _MOST_AXES
 
     @property
     def may_turn(self) -> bool:
@@ -119,6 +129,13 @@ class Geometry:
         return _most_spread(self.manifold) if self.is_compact else math.inf
 
 
+def across_sphere(dist: FloatArray) -> FloatArray:
+    """t cot t, up to nearly half a turn: the Hessian of half the squared distance across geodesics
+    of a sphere."""
+    x = np.minimum(dist, _BEFORE_CONJUGATE * math.pi)
+    return np.asarray(np.divide(x, np.tan(x), out=np.ones_like(x), where=x > 0.0))
+
+
 def geometry_of(manifold: Manifold) -> Geometry:
     """The grid of distances follows from the kind of space."""
     if math.isfinite(manifold.injectivity_radius):
@@ -141,6 +158,12 @@ def log_diagonals(order: int) -> Geometry:
 def squares() -> Geometry:
     """Squares of clipped distances, each beside a count, as points of flat space."""
     return Geometry(Euclidean(2), _FARTHEST["flat"], 4 * _OCTAVES["flat"])
+
+
+def axes(geometry: Geometry) -> Geometry:
+    """Weighted projectors on the directions of records, as points of flat space."""
+    size = geometry.dim * (geometry.dim + 1) // 2
+    return Geometry(Euclidean(size), _FARTHEST["flat"], 4 * _OCTAVES["flat"])
 
 
 def cells(geometry: Geometry, count: int) -> Geometry:

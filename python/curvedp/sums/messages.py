@@ -12,7 +12,7 @@ import numpy as np
 from curvedp import _core
 from curvedp._validation import FloatArray
 from curvedp.manifolds import Manifold
-from curvedp.sums.geometry import Geometry, cells, log_diagonals, squares
+from curvedp.sums.geometry import Geometry, axes, cells, log_diagonals, squares
 
 #: Norm of a message of clipped logarithms: the clip level.
 ROUND_UNIT = float(_core.ROUND_BOUND)
@@ -29,7 +29,7 @@ _LEAST = {"vector": 2.2, "matrix": 3.0}
 #: Kinds of sums.
 Kind = Literal["start", "scale", "tail", "histogram", "round"]
 #: Things that sums are of: records, or points of flat space that follow from each.
-Of = Literal["records", "diagonals", "squares", "cells"]
+Of = Literal["records", "diagonals", "squares", "cells", "axes"]
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,8 @@ class Request:
         "records"; "diagonals", their logarithms as points of flat space; or "squares" of distances
         from `base` up to `radius`, with a count: see `squares_radius`; or "cells", of which `base`
         has the points, one after the other, and then the clip level of each, of which `radius` is
-        the largest: see `cells`.
+        the largest: see `cells`; or "axes" of their directions from a point, of which `base` has
+        the coordinates and then the largest weight: see `axes`.
     levels : ndarray or None
         Of a histogram, falling.
     """
@@ -173,6 +174,8 @@ def space_of(geometry: Geometry, request: Request) -> Geometry:
         return squares()
     if request.of == "diagonals":
         return log_diagonals(geometry.manifold.point_shape[0])
+    if request.of == "axes":
+        return axes(geometry)
     if request.of == "cells":
         assert request.base is not None
         return cells(geometry, len(request.base) // (geometry.manifold.point_size + 1))
@@ -181,6 +184,8 @@ def space_of(geometry: Geometry, request: Request) -> Geometry:
 
 #: Largest length of (log/R cut to length 1, 1), rounded up: nothing more is cut.
 CELL_LENGTH = 1.4143
+#: Largest length of a projector of a weight up to 1, rounded up.
+AXES_LENGTH = 1.0001
 #: Clip levels whose squares are doubles that can be divided by.
 SQUARED = 1e-140, 1e140
 
@@ -188,6 +193,13 @@ SQUARED = 1e-140, 1e140
 def squares_radius(radius: float) -> float:
     """Largest length of (min(t, R)^2, R^2/2), rounded up: nothing is cut at it."""
     return 1.1181 * radius**2
+
+
+def length_of(request: Request) -> float:
+    """Largest length of derived points."""
+    if request.of == "squares":
+        return squares_radius(request.radius)
+    return CELL_LENGTH if request.of == "cells" else AXES_LENGTH
 
 
 def scale_levels() -> FloatArray:

@@ -117,6 +117,19 @@ class Noise(abc.ABC):
     def unit_deviation(self, size: int) -> float:
         """Standard deviation of each of so many coordinates, at scale 1."""
 
+    def shrunk(self, length: float, deviation: float, dim: int) -> tuple[float, float]:
+        """The part of a noisy vector that is kept, and the length of its error over the noise's.
+
+        Parameters
+        ----------
+        length : float
+            Of the vector.
+        deviation : float
+            Standard deviation of each coordinate of its noise.
+        dim : int
+        """
+        return 1.0, 1.0
+
     @abc.abstractmethod
     def count_factor(self, geometry: Geometry, change: float) -> float:
         """Factor of the first counts' share, by their number and by what a unit changes."""
@@ -219,6 +232,9 @@ class GaussianNoise(Noise):
     def unit_deviation(self, size: int) -> float:
         return 1.0
 
+    def shrunk(self, length: float, deviation: float, dim: int) -> tuple[float, float]:
+        return james_stein(length, deviation, dim)
+
     def count_factor(self, geometry: Geometry, change: float) -> float:
         return 1.0
 
@@ -293,6 +309,23 @@ def answered(
     noisy = np.fmod(noisy, 2.0**64)
     noisy -= 2.0**64 * ((noisy >= 2.0**63) - 1.0 * (noisy < -(2.0**63)))
     return noisy.astype(np.int64) + high
+
+
+def james_stein(length: float, deviation: float, dim: int) -> tuple[float, float]:
+    """The factor (1 - (d - 2) s^2/|y|^2)_+ of a vector y with normal noise s Z in R^d (James and
+    Stein 1961; Baranchik 1964), and the root of a bound on its mean square error over d s^2.
+
+    The bound is (2 + (d - 2) a/(a + d - 2))/d, a = |g|^2/s^2, g the vector without noise: |y|^2
+    tells it, and counts with a standard deviation more. Both are 1 for d <= 2, where nothing is
+    gained (docs/proofs/sums-of-messages.md, section 10).
+    """
+    if dim <= 2:
+        return 1.0, 1.0
+    square = (length / deviation) ** 2
+    kept = max(0.0, 1.0 - (dim - 2) / square) if square else 0.0
+    true = max(0.0, square - dim)
+    true += math.sqrt(2.0 * dim + 4.0 * true)
+    return kept, math.sqrt((2.0 + (dim - 2) * true / (true + dim - 2)) / dim)
 
 
 def mean_length(dim: int) -> float:

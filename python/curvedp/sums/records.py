@@ -11,12 +11,11 @@ from curvedp.manifolds import Manifold
 from curvedp.sums.derived import blocks, derived
 from curvedp.sums.geometry import Geometry, geometry_of, log_diagonals
 from curvedp.sums.messages import (
-    CELL_LENGTH,
     SCALE_BINS,
     Request,
     bound_of,
+    length_of,
     space_of,
-    squares_radius,
     weights_of,
 )
 from curvedp.sums.noise import Noise, answered, noise_scale
@@ -45,7 +44,7 @@ class RecordSums:
 
     def answer(self, request: Request) -> NDArray[np.int64]:
         """The sum that is asked for."""
-        if request.of in ("squares", "cells"):
+        if request.of not in ("records", "diagonals"):
             return self._about(request)
         geometry, sums = self.asked(request), self._sums_of(request)
         match request.kind:
@@ -133,7 +132,6 @@ class RecordSums:
         self, request: Request, rows: slice, ends: NDArray[np.int64] | None
     ) -> NDArray[np.int64]:
         flat, manifold = self.asked(request), self.geometry.manifold
-        length = CELL_LENGTH if request.of == "cells" else squares_radius(request.radius)
         points = derived(manifold, self._rows[rows], request)
         sums = _core.MessageSums(flat.manifold.kernels, points, ends)
-        return sums.round(np.zeros(flat.dim), length)
+        return sums.round(np.zeros(flat.dim), length_of(request))

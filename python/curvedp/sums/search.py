@@ -40,9 +40,26 @@ from curvedp.sums.found import (
     most_beyond,
     most_left,
 )
-from curvedp.sums.geometry import Geometry, log_diagonals
-from curvedp.sums.hessian import LEAST_ACROSS, LEAST_HESSIAN, MOST_HESSIAN, hessian
-from curvedp.sums.messages import ROUND_UNIT, Kind, Of, Request, scale_levels, start_of
+from curvedp.sums.geometry import Geometry, axes, log_diagonals
+from curvedp.sums.hessian import (
+    AXES_SEEN,
+    LEAST_ACROSS,
+    LEAST_HESSIAN,
+    MOST_HESSIAN,
+    axes_add,
+    hessian,
+    least_hessian,
+    symmetric,
+)
+from curvedp.sums.messages import (
+    AXES_LENGTH,
+    ROUND_UNIT,
+    Kind,
+    Of,
+    Request,
+    scale_levels,
+    start_of,
+)
 from curvedp.sums.noise import Noise
 from curvedp.sums.tail_counts import MOST_OF_COLUMN, TailCounts, counts_of, levels
 
@@ -127,6 +144,8 @@ class Search:
         #: Numbers of records that were released, with the variances of their noise.
         self._counted: list[tuple[float, float]] = []
         self.blocks = self.rounds = 0
+        #: Standard deviation of each coordinate of the noise in the last point, as far as known.
+        self._carried = 0.0
 
     @property
     def replaces(self) -> bool:
@@ -197,6 +216,7 @@ class Search:
         if self.clip is not None:
             radius = min(self.clip, geometry.largest)
             index = tails.at_most(radius)
+        across = yield from self._least_across(base, tails, radius)
         slowness, moved = min(0.6, self.schedule.slowness + abs(step.hessian - 1.0) / 2.0), 0.0
         for _ in range(self.max_rounds):
             rest = self.budget.rest / self.widening
@@ -215,7 +235,28 @@ class Search:
         share, before = self.budget.rest * noise.part(1.0 - noise.cost(self.spare)), step
         step = yield from self._round(geometry, base, radius, share, tails)
         value = self._moved(base, step)
-        return self._found(value, tails, index, radius, step, before, moved)
+        return self._found(value, tails, index, radius, step, before, moved, across)
+
+    def _least_across(self, base: FloatArray, tails: TailCounts, radius: float) -> Asking[float]:
+        """The least that the Hessian across may be: where that of records on one geodesic allows a
+        saddle, by a sum of the axes on which they lie, if that may help."""
+        geometry, whole = self.geometry, self.budget.whole
+        own = (geometry, tails, self.number, radius)
+        least, counted = least_hessian(*own)
+        if least > LEAST_ACROSS or not geometry.tells_axes or self.passes > _PASSES - 2:
+            return least
+        flat = axes(geometry)
+        share = min(self.schedule.block * whole, self.noise.part(0.25) * self.budget.rest)
+        doubt = AXES_SEEN * self._deviation(flat, AXES_LENGTH, share / self.widening)
+        added, most = axes_add(*own, doubt)
+        if least - counted + added <= LEAST_ACROSS:
+            return least
+        at = np.append(base, most)
+        noisy, share = yield from self._ask(Request("round", share, at, radius, "axes"))
+        unit = most * AXES_LENGTH / (ROUND_UNIT - 8.0 * flat.dim) / self.number
+        matrix = symmetric(noisy[:-1] * unit, geometry.dim)
+        doubt = AXES_SEEN * self._deviation(flat, most * AXES_LENGTH, share)
+        return least - counted + float(np.linalg.eigvalsh(matrix)[0]) - doubt
 
     def _found(
         self,
@@ -226,17 +267,19 @@ class Search:
         step: Round,
         before: Round,
         moved: float,
+        across: float,
     ) -> Found:
-        """The end, `moved` from where the counts were taken to where the last step began."""
+        """The end, `moved` from where the counts were taken to where the last step began; across
+        it the Hessian is `across` at least."""
         n = self.number
         beyond = tails.beyond(index)
         within = min(max(1.0 - beyond / n, 0.0), 1.0)
         reason = None
-        if step.hessian <= LEAST_HESSIAN or step.least <= LEAST_ACROSS:
+        if step.hessian <= LEAST_HESSIAN or across <= LEAST_ACROSS:
             reason = TOO_CURVED if self.clip is None or within > 0.5 else CLIPPED
         elif step.expected_noise > radius:
             reason = TOO_FEW
-        noise = step.expected_noise / step.hessian
+        noise = step.lost * step.expected_noise / step.hessian
         cut = tails.excess(index, self.noise.near, self.noise.significant) / n
         left = math.hypot(
             self._left(step, before, max(beyond, 0.0) / n), self._turned(step, radius)
@@ -358,6 +401,8 @@ class Search:
                 self.note(*start.count(noisy, deviation), start.most)
             if not signal >= start.least * deviation * math.sqrt(size):
                 raise Stopped(NO_DIRECTION)
+            # of an eigenvector: entries off the diagonal have half the variance
+            self._carried = deviation / signal * (math.sqrt(0.5) if start.is_matrix else 1.0)
             return point
         if manifold.spec.partition(":")[0] not in ("spd", "hpd"):
             return np.ascontiguousarray(manifold.origin).reshape(-1)
@@ -463,22 +508,25 @@ class Search:
         mean = noisy[:-1] * unit / n
         deviation = self._deviation(geometry, radius, own)
         length = math.sqrt(math.fsum(mean * mean))
-        carried = deviation
-        if length > radius:
-            mean, length, carried = mean * (radius / length), radius, deviation * radius / length
         signal = math.sqrt(max(0.0, length**2 - geometry.dim * deviation**2))
-        smooth, turning, least = hessian(geometry, tails, n, radius, signal)
+        smooth, turning = hessian(geometry, tails, n, radius, min(signal, radius))
+        kept, lost = self.noise.shrunk(length, deviation, geometry.dim)
+        if turning:  # what is left of the way may be along what counts misjudge
+            kept = lost = 1.0
+        kept = min(kept, radius / length) if length else kept
         divisor = min(max(smooth - turning, LEAST_HESSIAN), MOST_HESSIAN)
+        if of == "records":
+            self._carried = math.hypot(kept * deviation / divisor, (1.0 - kept) * self._carried)
         return Round(
-            mean,
-            length,
-            signal,
+            kept * mean,
+            kept * length,
+            min(signal, radius),
             self._noise(geometry, radius, own),
+            lost,
             deviation,
-            carried / divisor,
+            self._carried,
             divisor,
             turning,
-            least,
             float(noisy[-1]) * unit / n,
         )
 
@@ -529,6 +577,6 @@ class Search:
 
 
 def _is_settled(step: Round, short: float, dim: int) -> bool:
-    """True if a step is short, or no longer than its noise may be."""
+    """True if a step is short, or its sum no longer than its noise may be."""
     noise = dim * step.deviation**2
-    return step.length <= short or step.length**2 <= noise * (1.0 + 3.0 * math.sqrt(2.0 / dim))
+    return step.length <= short or step.signal**2 <= noise * 3.0 * math.sqrt(2.0 / dim)

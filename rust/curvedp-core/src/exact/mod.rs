@@ -64,6 +64,5 @@ pub fn try_decide<Q: Question>(question: &Q, effort: Effort) -> Result<Q::Answer
     first
         .or_else(|_| question.ask::<3>())
         .or_else(|_| question.ask::<8>())
-        .or_else(|_| question.ask::<16>())
         .or_else(|_| question.ask::<MOST_WORDS>())
 }

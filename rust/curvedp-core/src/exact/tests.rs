@@ -292,7 +292,7 @@ impl Question for AtLeast {
 #[test]
 fn questions_are_asked_with_more_words_until_they_are_decided() {
     let ask = |words, effort| decide(&AtLeast(words), effort);
-    assert_eq!([2, 3, 4, 5, 9, 17].map(|n| ask(n, Effort::Least)), [2, 3, 8, 8, 16, 32]);
+    assert_eq!([2, 3, 4, 5, 9, 17].map(|n| ask(n, Effort::Least)), [2, 3, 8, 8, 32, 32]);
     assert_eq!(try_decide(&AtLeast(33), Effort::Least), Err(Undecided));
     assert_eq!(ask(2, Effort::Steady), 3);
 }

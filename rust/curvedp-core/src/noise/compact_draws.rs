@@ -401,7 +401,7 @@ mod tests {
     /// standard errors; and that of the first coordinate of logarithms from 0.
     fn distance_from_law(space: Compact, profile: Profile, other: Profile) -> [f64; 3] {
         let (base, law) = (base(space), noise(space, other));
-        let (logs, mean) = (logs(&noise(space, profile), &base, 3, 1500), law.expected_dist());
+        let (logs, mean) = (logs(&noise(space, profile), &base, 3, 500), law.expected_dist());
         let logs = || logs.chunks_exact(base.len());
         let within = |limit: f64| {
             let expected = law.expected_dist_within(limit);
@@ -420,7 +420,7 @@ mod tests {
                 let found = distance_from_law(space, profile, profile);
                 assert!(found.iter().all(|x| *x < 4.5), "{space:?} {profile:?} {found:?}");
             }
-            let [profile, other] = [0.1, 0.115].map(|scale| Profile::Gaussian { scale });
+            let [profile, other] = [0.1, 0.13].map(|scale| Profile::Gaussian { scale });
             let control = distance_from_law(space, profile, other);
             assert!(control[0] > 4.5, "{space:?} {control:?}");
         }

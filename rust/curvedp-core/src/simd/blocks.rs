@@ -5,7 +5,7 @@
 //! [`Width`] does the first and last stage; kernels never see how. All sums have a fixed order, so
 //! results are the same on every processor.
 
-use super::entries::{row_add, row_map, row_sums};
+use super::entries::{each, row_add, row_map, row_sums};
 use super::lanes::{LANES, Lane, tree_sum};
 use crate::rows::Rows;
 
@@ -244,7 +244,7 @@ impl Width for Any {
     ) -> [Block; K] {
         let mut sums = [[0.0; BLOCK]; K];
         for l in 0..rows {
-            let row = row_sums(self.0, operands.map(|operand| operand.row(first + l)), &term);
+            let row = row_sums::<N, K>(self.0, each(|n| operands[n].row(first + l)), &term);
             for k in 0..K {
                 sums[k][l] = row[k];
             }
@@ -264,7 +264,7 @@ impl Width for Any {
     ) {
         for l in 0..rows {
             let factors = std::array::from_fn(|m| coefficients[m][l]);
-            let entries = operands.map(|operand| operand.row(first + l));
+            let entries: [_; N] = each(|n| operands[n].row(first + l));
             let out = &mut out[l * self.0..(l + 1) * self.0];
             row_map(entries, |x| entry(x, factors), out);
         }
@@ -289,7 +289,7 @@ impl Width for Any {
     ) {
         for l in 0..rows {
             let factors = std::array::from_fn(|m| coefficients[m][l]);
-            let entries = operands.map(|operand| operand.row(first + l));
+            let entries: [_; N] = each(|n| operands[n].row(first + l));
             row_add(entries, |x| entry(x, factors), accumulator);
         }
     }

@@ -3,6 +3,17 @@
 
 use super::lanes::{LANES, tree_sum};
 
+/// `entry(0)` to `entry(N - 1)`, outside of inner loops. (An array's `map`, which can stop halfway, is several
+/// times as much code to compile, and each formula has its own copy; but inner loops vectorise with it alone.)
+#[inline(always)]
+pub(crate) fn each<T: Copy + Default, const N: usize>(entry: impl Fn(usize) -> T) -> [T; N] {
+    let mut entries = [T::default(); N];
+    for n in 0..N {
+        entries[n] = entry(n);
+    }
+    entries
+}
+
 /// Entries combined at once. (Chunks of [`LANES`] would be vectorised across chunks, which is slow.)
 pub(crate) const WIDE: usize = 2 * LANES;
 
@@ -25,7 +36,7 @@ pub(crate) fn row_sums<const N: usize, const K: usize>(
         return sums;
     }
     let mut lanes = [[0.0; LANES]; K];
-    let chunks = rows.map(|row| row[..width].as_chunks::<LANES>().0);
+    let chunks: [_; N] = each(|n| rows[n][..width].as_chunks::<LANES>().0);
     for c in 0..width / LANES {
         for i in 0..LANES {
             let terms = term(std::array::from_fn(|n| chunks[n][c][i]));
@@ -44,7 +55,7 @@ pub(crate) fn row_sums<const N: usize, const K: usize>(
             }
         }
     }
-    lanes.map(|x| tree_sum(&x))
+    each(|k| tree_sum(&lanes[k]))
 }
 
 /// The last entries of a row that has at least as many.
@@ -67,7 +78,7 @@ pub(crate) fn row_map<const N: usize>(
         }
         return;
     }
-    let chunks = rows.map(|row| row[..width].as_chunks::<WIDE>().0);
+    let chunks: [_; N] = each(|n| rows[n][..width].as_chunks::<WIDE>().0);
     for (c, out) in out.as_chunks_mut::<WIDE>().0.iter_mut().enumerate() {
         let mut result = [0.0; WIDE];
         for i in 0..WIDE {
@@ -75,7 +86,7 @@ pub(crate) fn row_map<const N: usize>(
         }
         *out = result;
     }
-    let chunks = rows.map(|row| row[..width].as_chunks::<LANES>().0);
+    let chunks: [_; N] = each(|n| rows[n][..width].as_chunks::<LANES>().0);
     if width % WIDE >= LANES {
         let c = width / LANES - 1;
         let mut result = [0.0; LANES];
@@ -108,7 +119,7 @@ pub(crate) fn row_add<const N: usize>(
         }
         return;
     }
-    let chunks = rows.map(|row| row[..width].as_chunks::<WIDE>().0);
+    let chunks: [_; N] = each(|n| rows[n][..width].as_chunks::<WIDE>().0);
     for (c, sum) in sum.as_chunks_mut::<WIDE>().0.iter_mut().enumerate() {
         let mut result = *sum;
         for i in 0..WIDE {
@@ -116,7 +127,7 @@ pub(crate) fn row_add<const N: usize>(
         }
         *sum = result;
     }
-    let chunks = rows.map(|row| row[..width].as_chunks::<LANES>().0);
+    let chunks: [_; N] = each(|n| rows[n][..width].as_chunks::<LANES>().0);
     if width % WIDE >= LANES {
         let c = width / LANES - 1;
         for i in 0..LANES {
