@@ -1,11 +1,12 @@
 """Level and power of the test of k means beside a Wald test of released means.
 
-    python benches/k_samples.py [--quick] [--jobs 2]
+    python benches/k_samples.py [--quick] [--jobs 2] [--budgets 10 --times 400]
 
 The Wald test has the same budget, three quarters of it for the means, and is told the true
 covariances, which no release has: `compare_means` is below it. Cells are a fixed grid on which
-nothing was chosen. Records are in the chart at the ball's centre, cut to the ball of radius 1. On
-curved spaces two samples of unequal sizes and spreads have one Fréchet mean, at the centre or off.
+nothing was chosen; `--budgets` asks at others for levels alone, and those of a cell where the test
+is careful. Records are in the chart at the ball's centre, cut to the ball of radius 1. On curved
+spaces two samples of unequal sizes and spreads have one Fréchet mean, at the centre or off.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ SHAPES = (
     ((100, 100, 100, 300, 300), (0.1, 0.2, 0.3, 0.3, 0.1)),
 )
 BUDGETS = (0.3, 1.0, 3.0)
+#: Where F is far below its noise: few wide records in many directions, at large budgets.
+CAREFUL = ("even", 20, (1000, 20), (0.02, 0.6))
 DIMS = (2, 6, 36, 406)
 #: Tests of a level, of a power, and of pairs on curved spaces.
 TIMES, POWER_TIMES, CURVED_TIMES = 1600, 200, 800
@@ -51,14 +54,14 @@ SHIFTS = (
 
 
 def drawn(law: str, n: int, dim: int, rng: np.random.Generator) -> np.ndarray:
-    """Records of mean 0 and mean square 1, with a decaying spectrum."""
+    """Records of mean 0 and mean square 1, with a decaying spectrum but for "even" ones."""
     skewed = law == "skewed"
     rows = rng.exponential(size=(n, dim)) - 1 if skewed else rng.standard_normal((n, dim))
     if law == "t3":
         rows /= np.sqrt(rng.chisquare(3, (n, 1)))
     if law == "contaminated":
         rows *= np.where(rng.random((n, 1)) < 0.05, 4.0, 1.0) / np.sqrt(1.75)
-    deviations = 1 / np.sqrt(np.arange(1, dim + 1))
+    deviations = 1 / np.sqrt(np.ones(dim) if law == "even" else np.arange(1, dim + 1))
     return rows * deviations / np.linalg.norm(deviations)
 
 
@@ -107,14 +110,14 @@ def rejected_at(task: tuple[tuple, int, int]) -> tuple[float, float]:
     return rejected(*task)
 
 
-def levels_at(task: tuple[tuple, int, int]) -> np.ndarray:
-    """Shares rejected at each of BUDGETS and their standard errors, where the means are equal."""
-    (law, dim, sizes, spreads), times, seed = task
+def levels_at(task: tuple[tuple, tuple[float, ...], int, int]) -> np.ndarray:
+    """Shares rejected at each budget and their standard errors, where the means are equal."""
+    (law, dim, sizes, spreads), budgets, times, seed = task
     ball = cdp.Ball(cdp.Euclidean(dim), np.zeros(dim), 1.0)
-    designs = [KSampleDesign.of(ball, cdp.GDP(mu), sizes, 1) for mu in BUDGETS]
+    designs = [KSampleDesign.of(ball, cdp.GDP(mu), sizes, 1) for mu in budgets]
     noises = NOISES if dim == max(DIMS) else 1
     rng, numbers = np.random.default_rng(seed), np.repeat(np.arange(len(sizes)), sizes)
-    found = np.zeros((max(1, times // noises), len(BUDGETS)))
+    found = np.zeros((max(1, times // noises), len(budgets)))
     for own in found:
         parts = [s * drawn(law, n, dim, rng) for n, s in zip(sizes, spreads, strict=True)]
         coords = np.concatenate(parts)
@@ -154,12 +157,13 @@ def cells_of_levels() -> list[tuple]:
     ]
 
 
-def levels(times: int, workers: ProcessPoolExecutor) -> None:
+def levels(times: int, workers: ProcessPoolExecutor, budgets: tuple[float, ...]) -> None:
     """Prints the table of levels, and a line about it."""
-    cells = cells_of_levels()
-    found = workers.map(levels_at, [(cell, times, 7) for cell in cells])
-    print("| law | d | sizes | spreads | rejected at mu = 0.3 | 1 | 3 |")
-    print("|---|---|---|---|---|---|---|")
+    cells = [*cells_of_levels(), *([CAREFUL] if budgets != BUDGETS else [])]
+    found = workers.map(levels_at, [(cell, budgets, times, 7) for cell in cells])
+    asked = " | ".join(f"{mu:g}" for mu in budgets)
+    print(f"| law | d | sizes | spreads | rejected at mu = {asked} |")
+    print("|---|---|---|---|" + "---|" * len(budgets))
     shares, errors = [], []
     for (law, dim, sizes, spreads), (own, error) in zip(cells, found, strict=True):
         shares.append(own)
@@ -178,11 +182,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--budgets", type=float, nargs="+")
+    parser.add_argument("--times", type=int, default=TIMES)
     options = parser.parse_args()
     cut = 20 if options.quick else 10**9
-    counts = [min(cut, own) for own in (TIMES, POWER_TIMES, CURVED_TIMES)]
+    counts = [min(cut, own) for own in (options.times, POWER_TIMES, CURVED_TIMES)]
     with ProcessPoolExecutor(options.jobs) as workers:
-        levels(counts[0], workers)
+        levels(counts[0], workers, tuple(options.budgets or BUDGETS))
+        if options.budgets:
+            return
         print("\n| law | d | sizes | spreads | mu | shift | power | Wald, covariances known |")
         print("|---|---|---|---|---|---|---|---|")
         powers = workers.map(rejected_at, [(cell, counts[1], 8) for cell in SHIFTS])
