@@ -410,6 +410,8 @@ def test_the_stored_region_gives_the_same_report():
     mean = directions.mean_direction(HOURS, "torus:1", cdp.GDP(1.0), angle_units="hours", seed=1)
     region = cdp.ConfidenceRegion.from_json(mean.region.to_json())
     again = directions.MeanDirection(region, "torus:1", "hours")
+    with pytest.raises(ValueError, match="not in hours"):  # of longitude and latitude
+        directions.MeanDirection(region, "sphere:1", "hours")
     assert again.report() == mean.report()
     assert repr(again) == repr(mean)
     assert "nothing is promised" in mean.report()  # of a seed

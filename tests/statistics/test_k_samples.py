@@ -13,7 +13,7 @@ from scipy.stats import binom, norm
 import curvedp as cdp
 from chance import CONFIDENCE
 from curvedp.audit import audit_samples
-from curvedp.errors import ExistenceError
+from curvedp.errors import ExistenceError, NoiseWarning
 from curvedp.statistics.k_sample_release import KSampleRelease
 from curvedp.statistics.k_samples import KSampleDesign
 from curvedp.statistics.null_law import (
@@ -488,6 +488,34 @@ def test_no_record_raises_or_warns(fill: float) -> None:
         test = cdp.k_sample_test(records, np.arange(30) % 3, ball, cdp.GDP(8.0))
         assert np.isfinite(test.value).all()
         assert 0 < test.p_value <= 1
+
+
+def test_noise_too_fine_for_doubles_is_refused_and_the_widest_has_a_p_value() -> None:
+    """Draws are cut 2^39 scales from 0: the values, .2 and 1.5 here, would come out near 0."""
+    rng, arm = np.random.default_rng(0), np.repeat([0, 1], 60)
+    x = 0.1 * rng.standard_normal((120, 2)) + 0.3 * arm[:, None]
+
+    ball, how = flat(2), {"coverage": False, "seed": 1}
+    tests = (
+        lambda mu: cdp.two_sample_test(x[:60], x[60:], ball, mu, **how),
+        lambda mu: cdp.trend_test(arm, x, ball, mu, x_range=(0.0, 1.0), **how),
+        lambda mu: cdp.k_sample_test(x, arm, ball, mu, **how),
+    )
+    for test in tests:
+        fine, known = test(cdp.GDP(1e6)), test(cdp.GDP(1e3))
+        assert fine.value == pytest.approx(known.value, abs=5e-3)
+        assert np.all(fine.value > 0.02)
+        assert fine.rejects
+        for mu in (1e9, 1e13, 1e50):
+            with pytest.raises(ExistenceError, match="too fine for double precision"):
+                test(cdp.GDP(mu))
+    for radius, mu in ((1.0, 1e-50), (1e-90, 1e-99)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            warnings.simplefilter("ignore", NoiseWarning)
+            found = cdp.k_sample_test(x, arm, flat(2, radius), cdp.GDP(mu), **how)
+            assert 1e-3 < found.p_value <= 1
+            assert "p = " in found.report()
 
 
 def test_parameters_are_refused_before_the_ledger_is_asked() -> None:

@@ -218,10 +218,22 @@ def test_groups_persons_and_stored_regions():
     assert "longitude" in mean.report()
     assert "mean axis" in mean._repr_html_()
     assert directions.MeanAxis.from_json(mean.to_json()).report() == mean.report()
+    for other in ("hours", "turns", ["degrees"], ""):
+        with pytest.raises(ValueError, match=r"hours|one of"):
+            directions.MeanAxis(region, "projective:2", other)
     bare = directions.MeanAxis(
         dataclasses.replace(region, parts=(), guarantee=None), "projective:2"
     )
     assert "uniformity" not in bare.report()
+
+
+def test_a_stored_axis_whose_small_tails_underflow_is_read_again():
+    axes = np.random.default_rng(0).standard_normal((5000, 3)) / 10 + [0.0, 0.0, 1.0]
+    mean = directions.mean_axis(axes, "projective:2", cdp.GDP(5.0), seed=1)
+    with np.errstate(under="raise"), pytest.raises(FloatingPointError):
+        mean.report()  # the control
+    mean = directions.MeanAxis(mean.region, mean.manifold)  # without its cached reach
+    assert directions.MeanAxis.from_json(mean.to_json()).half_angle == mean.half_angle
 
 
 def test_longitude_and_latitude_are_read_in_the_unit_that_is_said():

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from curvedp._validation import FloatArray
 from curvedp.directions.of_region import OfRegion
-from curvedp.directions.reading import as_angles
+from curvedp.directions.reading import unit_on
 from curvedp.directions.uniformity import p_value_of_uniformity, told_p_value
 from curvedp.manifolds import Projective, as_manifold
 from curvedp.statistics.quantiles import hotelling_tail
@@ -92,7 +92,7 @@ class MeanAxis(OfRegion):
         if self.region.manifold != f"euclidean:{p * (p + 1) // 2 - 1}":
             raise ValueError(f"the region is on {self.region.manifold}, not that of {space.spec}")
         object.__setattr__(self, "manifold", space.spec)
-        object.__setattr__(self, "angle_units", as_angles(self.angle_units or "degrees"))
+        object.__setattr__(self, "angle_units", unit_on(space, self.angle_units))
 
     @functools.cached_property
     def _space(self) -> Projective:

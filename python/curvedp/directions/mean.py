@@ -19,14 +19,13 @@ from curvedp._validation import FloatArray
 from curvedp.directions.of_region import OfRegion
 from curvedp.directions.reading import (
     RIM,
-    as_angles,
     as_radians,
     in_units,
     of_angles,
     size_of,
     space_of,
+    unit_on,
     unit_vectors,
-    usual_unit,
 )
 from curvedp.directions.uniformity import p_value_of_uniformity, told_p_value
 from curvedp.manifolds import Manifold, Projective, Sphere, Torus
@@ -71,7 +70,7 @@ class MeanDirection(OfRegion):
         if not isinstance(self.region, ConfidenceRegion):
             raise TypeError("region must be a ConfidenceRegion")
         space = space_of(self.manifold)
-        unit = as_angles(self.angle_units or usual_unit(space))
+        unit = unit_on(space, self.angle_units)
         if self.region.manifold != f"euclidean:{size_of(space)}":
             raise ValueError(f"the region is on {self.region.manifold}, not that of {space.spec}")
         object.__setattr__(self, "manifold", space.spec)

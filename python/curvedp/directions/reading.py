@@ -44,7 +44,7 @@ def as_radians(angles: ArrayLike, unit: Angles) -> FloatArray:
 
 
 def unit_of(unit: str) -> float:
-    if unit not in UNITS_OF_ANGLES:
+    if not isinstance(unit, str) or unit not in UNITS_OF_ANGLES:
         raise ValueError(f"angle_units must be one of {list(UNITS_OF_ANGLES)}, got {unit!r}")
     return UNITS_OF_ANGLES[unit]
 
@@ -77,9 +77,16 @@ def size_of(space: Manifold) -> int:
     return space.dim + 1
 
 
-def usual_unit(space: Manifold) -> Angles:
-    """The unit of angles where none is said: on spheres that of longitude and latitude."""
-    return "degrees" if isinstance(space, Sphere) else "radians"
+def unit_on(space: Manifold, unit: str | None) -> Angles:
+    """The unit of angles, or the usual one: on spheres and of axes in space that of longitude and
+    latitude, which are in no hours.
+    """
+    is_lonlat = not (isinstance(space, Torus) or (isinstance(space, Projective) and space.dim == 1))
+    if unit is None:
+        return "degrees" if is_lonlat else "radians"
+    if is_lonlat and unit == "hours":
+        raise ValueError("longitude and latitude are in degrees or radians, not in hours")
+    return as_angles(unit)
 
 
 def read_directions(
@@ -95,12 +102,11 @@ def read_directions(
     is_of_vectors = isinstance(space, Projective) and reads is space
     said = PLAIN if is_of_vectors else Reading(angle_units=angle_units).check(reads.written)
     points = reads.as_points(reads.read_records(records, least=least, reading=said))
-    unit = angle_units or reads.named(records, said)[1].angle_units or usual_unit(space)
+    named = reads.named(records, said)[1].angle_units
+    unit = unit_on(space, named if angle_units is None else angle_units)
     if reads is space:
-        return unit_vectors(space, points), as_angles(unit)
-    return of_angles(points[:, 0] * (2.0 if isinstance(space, Projective) else 1.0)), as_angles(
-        unit
-    )
+        return unit_vectors(space, points), unit
+    return of_angles(points[:, 0] * (2.0 if isinstance(space, Projective) else 1.0)), unit
 
 
 def _are_angles(space: Manifold, records: ArrayLike) -> bool:

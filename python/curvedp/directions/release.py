@@ -13,7 +13,7 @@ from curvedp._validation import FloatArray
 from curvedp.directions.axis import MeanAxis, axis_vectors
 from curvedp.directions.groups import DirectionReleases
 from curvedp.directions.mean import MeanDirection
-from curvedp.directions.reading import Angles, as_angles, read_directions, space_of
+from curvedp.directions.reading import Angles, read_directions, space_of, unit_on
 from curvedp.domain import Ball
 from curvedp.manifolds import Euclidean, Manifold, Projective, as_manifold
 from curvedp.manifolds.reading import Reading
@@ -204,7 +204,8 @@ def mean_axis(
     _check(guarantee, "mean_axis", call)
     said = Reading(angle_units=angle_units).check(space.written)
     points = space.as_points(space.read_records(records, least=_least(guarantee), reading=said))
-    unit = as_angles(angle_units or space.named(records, said)[1].angle_units or "degrees")
+    named = space.named(records, said)[1].angle_units
+    unit = unit_on(space, named if angle_units is None else angle_units)
     regions = _regions(axis_vectors(points), guarantee, groups, level, call)
     if isinstance(regions, ConfidenceRegion):
         return MeanAxis(regions, space.spec, unit)

@@ -64,10 +64,10 @@ def read(text: str | bytes, what: str, build: Callable[[Any], _R]) -> _R:
     Raises
     ------
     ValueError
-        If it raises, overflows or is nested too deeply.
+        If it raises, overflows or is nested too deeply. Underflow is no damage: small tails do it.
     """
     try:
-        with np.errstate(all="raise"):
+        with np.errstate(all="raise", under="ignore"):
             return build(_parsed(text))
     except ValueError as error:
         raise ValueError(f"not a {what}: {error}") from None

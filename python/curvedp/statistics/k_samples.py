@@ -30,6 +30,7 @@ from curvedp.manifolds import Euclidean
 from curvedp.mechanisms import choose_mechanism
 from curvedp.mechanisms.base import Mechanism
 from curvedp.mechanisms.calibration import calibrated_scale, unit_error
+from curvedp.mechanisms.grid import grid_step
 from curvedp.privacy import GDP, Guarantee, PureDP
 from curvedp.privacy.base import adds_or_removes
 from curvedp.statistics.call import Call, CallOptions
@@ -89,7 +90,9 @@ class KSampleDesign:
             largest += 2 * len(sizes) * radius / unit
         longest = largest + _LONGEST * 2 * 3 * (shift + 4 * rounding) / way.mu
         tolerance = 2 * rounding + 8 * _U * longest
-        domain = Ball(Euclidean(3), np.zeros(3), calibrated_scale(shift, tolerance, way))
+        scale = calibrated_scale(shift, tolerance, way)
+        domain = Ball(Euclidean(3), np.zeros(3), max(scale, largest))
+        grid_step(domain, scale, way)  # raises where doubles are too coarse for such noise
         drawn = choose_mechanism(domain, way)(domain, shift + 2 * tolerance, way)
         return cls(way, sizes, radius, shift, tolerance, drawn)
 

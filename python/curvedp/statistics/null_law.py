@@ -75,8 +75,9 @@ def tail_of_between(noisy: FloatArray, sizes: FloatArray, scales: FloatArray, di
     -------
     float
     """
-    between, square, norm = (float(own) for own in noisy)
-    of_between, of_square, of_norm = (float(own) for own in scales)
+    unit = math.sqrt(scales[1])  # of lengths: all squares are doubles, whatever the noise
+    between, square, norm = (float(own) for own in noisy / unit / [1.0, unit, unit])
+    of_between, of_square, of_norm = (float(own) for own in scales / unit / [1.0, unit, unit])
     least = 1 / (dim * (len(sizes) - 1))
     points = _spread_points(_DRAWS, 3)
     signed = square + of_square * scipy.special.ndtri(points[:, 0])

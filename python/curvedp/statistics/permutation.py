@@ -22,10 +22,12 @@ import numpy as np
 from curvedp import _core
 from curvedp._validation import FloatArray, as_count, as_positive, as_probability
 from curvedp.domain import BOUNDARY_SLACK, Ball
+from curvedp.errors import ExistenceError
 from curvedp.manifolds import Euclidean
 from curvedp.mechanisms import choose_mechanism, ways_to_meet
 from curvedp.mechanisms.base import Mechanism
 from curvedp.mechanisms.calibration import budget_of, calibrated_scale, unit_error
+from curvedp.mechanisms.grid import grid_step
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
 from curvedp.statistics.call import Call
 from curvedp.statistics.group import EachGroup, Group
@@ -305,7 +307,9 @@ class PermutationDesign:
             budget = budget_of(own)
             longest = max(diameter, largest) + _LONGEST * 2 * (moved + 4 * rounding) / budget
             tolerance = 2 * rounding + 8 * _U * longest
-            domain = Ball(Euclidean(1), [0.0], calibrated_scale(moved, tolerance, own))
+            scale = calibrated_scale(moved, tolerance, own)
+            domain = Ball(Euclidean(1), [0.0], max(scale, largest))
+            grid_step(domain, scale, own)  # raises where doubles are too coarse for such noise
             drawn = choose_mechanism(domain, own)(domain, moved + 2 * tolerance, own)
             return cls(
                 ball,
@@ -319,7 +323,15 @@ class PermutationDesign:
                 drawn,
             )
 
-        return min(map(under, ways_to_meet(guarantee)), key=lambda design: design.expected_error)
+        found, refused = [], None
+        for way in ways_to_meet(guarantee):
+            try:
+                found.append(under(way))
+            except ExistenceError as error:
+                refused = refused or error
+        if refused is not None and not found:
+            raise refused
+        return min(found, key=lambda design: design.expected_error)
 
     def rank(self) -> int:
         """The statistic must exceed the relabelled one of this rank."""
