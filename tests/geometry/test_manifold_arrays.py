@@ -9,6 +9,8 @@ import pytest
 
 from asked_of_each import asked_of_each
 from configurations import batch
+from curvedp import _core
+from curvedp.manifolds import Sphere
 from manifold_list import Case
 from reference.accuracy import EPS, condition
 from reference.twin import Array
@@ -166,6 +168,23 @@ def test_memory_layout_does_not_matter(case: Case, name: str) -> None:
     ):
         actual = call(manifold, layout(vectors), layout(bases), layout(points))
         assert np.array_equal(actual, expected)
+
+
+def test_the_core_reads_no_array_whose_entries_lie_in_another_order() -> None:
+    """As they lie, records would be made of entries of others."""
+    records = Sphere(2).random_point(8, rng=1)
+    _core.MessageSums(Sphere(2).kernels, records)
+    signals, out = np.ones((2, 3, 9)), np.empty((2, 9))
+    columns = np.asfortranarray(records)
+    for call in (
+        lambda: _core.MessageSums(Sphere(2).kernels, columns),
+        lambda: _core.shorten(columns, 1.0),
+        lambda: _core.time_series_covariance(np.asfortranarray(signals), 0.0, 1.0, out),
+        lambda: _core.vecd(np.asfortranarray(np.arange(9.0).reshape(3, 3)), 1.0, np.empty(6)),
+    ):
+        with pytest.raises(ValueError, match="C-contiguous"):
+            call()
+    assert np.array_equal(columns, records)
 
 
 @asked_of_each("name", BINARY)

@@ -62,7 +62,7 @@ def test_the_error_of_an_adaptive_mean_is_no_bound():
     releases = [cdp.adaptive_mean(records, ball, MU, seed=seed) for seed in range(20)]
     errors = [np.linalg.norm(own.value - records.mean(0)) / own.expected_error for own in releases]
     assert np.median(errors) > 4
-    said = "a few records far from the others move that mean and cannot be told"
+    said = "a few records far from the others move that mean and look like none"
     assert said in words(releases[0])
 
 

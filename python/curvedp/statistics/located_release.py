@@ -19,7 +19,8 @@ from curvedp.privacy.wording import percent
 from curvedp.statistics.search_design import Way, factors_of, together
 from curvedp.sums.found import Found, error_beyond, most_beyond, most_left
 from curvedp.sums.geometry import geometry_of
-from curvedp.sums.search import BALL_LIMIT, NOT_POINTS
+from curvedp.sums.rounds import NOT_POINTS
+from curvedp.sums.search import BALL_LIMIT
 
 #: Fewer missing records are none: so much is left by rounded counts of large budgets.
 _LEAST_MISSING = 0.5

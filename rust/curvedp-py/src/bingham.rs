@@ -6,7 +6,7 @@ use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{Output, output};
+use crate::arrays::{InOrder, Output, output};
 use crate::call::run;
 use crate::noise::{Stream, effort};
 
@@ -28,7 +28,7 @@ impl Bingham {
         rate: f64,
         vectors: PyReadonlyArray2<'_, f64>,
     ) -> PyResult<Self> {
-        let (score, vectors) = (score.as_slice()?.to_vec(), vectors.as_slice()?);
+        let (score, vectors) = (score.in_order()?.to_vec(), vectors.in_order()?);
         let dim = score.len().isqrt();
         let law = run(py, |_| Ok(noise::Bingham::new(score, exponent, rate, vectors)))?;
         let inner = law.ok_or_else(|| PyValueError::new_err("score and rate have no law"))?;

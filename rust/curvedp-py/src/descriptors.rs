@@ -7,7 +7,7 @@ use numpy::{PyReadonlyArray1, PyReadonlyArray3, PyReadonlyArray4, PyUntypedArray
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{Output, output, row};
+use crate::arrays::{InOrder, Output, output, row};
 use crate::call::{run, to_python};
 
 /// Images of shape (n, height, width, channels).
@@ -47,8 +47,8 @@ pub fn image_covariance(
         ridge,
     };
     let pixels = match &images {
-        Images::Bytes(images) => Pixels::Bytes(images.as_slice()?),
-        Images::Floats(images) => Pixels::Floats(images.as_slice()?),
+        Images::Bytes(images) => Pixels::Bytes(images.in_order()?),
+        Images::Floats(images) => Pixels::Floats(images.in_order()?),
     };
     run(py, |interrupt| task.descriptors(pixels, out, interrupt))
 }
@@ -65,7 +65,7 @@ pub fn time_series_covariance(
     let [count, channels, samples] = signals.shape().try_into()?;
     let out = square(&mut out, count, channels)?;
     let task = TimeSeriesCovariance { channels, samples: at_least_one(samples)?, shrinkage, ridge };
-    let signals = signals.as_slice()?;
+    let signals = signals.in_order()?;
     run(py, |interrupt| task.covariances(signals, out, interrupt))
 }
 

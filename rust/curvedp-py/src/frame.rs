@@ -13,7 +13,7 @@ use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{Input, Output, output, row, rows};
+use crate::arrays::{InOrder, Input, Output, output, row, rows};
 use crate::call::run;
 use crate::groups::{offsets, placement};
 use crate::manifold::Manifold;
@@ -231,7 +231,7 @@ impl Frame {
         if points.shape()[1] != manifold.point_size() || pieces != count.div_ceil(PIECE) {
             return Err(PyValueError::new_err("points and sums do not match"));
         }
-        let points = Rows::new(points.as_slice()?, manifold.point_size());
+        let points = Rows::new(points.in_order()?, manifold.point_size());
         run(py, |interrupt| {
             let sample = mean::Sample { manifold, points, count, weights: None, anchor: None };
             for (row, (sum, sums)) in
@@ -260,7 +260,7 @@ impl Frame {
         if records.shape()[1] != size || count + 1 != ends.len() {
             return Err(PyValueError::new_err("records, units and output do not match"));
         }
-        let records = Rows::new(records.as_slice()?, size);
+        let records = Rows::new(records.in_order()?, size);
         run(py, |interrupt| mean::of_units(&self.inner, records, &ends, out, interrupt))
     }
 

@@ -8,7 +8,7 @@ use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods}
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{Input, row, rows};
+use crate::arrays::{InOrder, Input, row, rows};
 use crate::call::run;
 use crate::manifold::Manifold;
 
@@ -105,7 +105,7 @@ fn every_row<'a>(array: &'a Input<'_>, size: usize) -> PyResult<curvedp_core::ro
 
 /// The symmetric matrix with one value for each of ascending edges, the smaller node first.
 fn symmetric(size: usize, edges: &Edges<'_>, values: &PyReadonlyArray1<'_, f64>) -> PyResult<Csr> {
-    let edges = edges.as_slice().ok().filter(|_| edges.shape()[1] == 2);
+    let edges = edges.in_order().ok().filter(|_| edges.shape()[1] == 2);
     let edges = edges.ok_or_else(|| PyValueError::new_err("edges must be contiguous pairs"))?;
     let values = row(values, edges.len() / 2)?;
     let pairs = edges.chunks_exact(2).map(|edge| (edge[0], edge[1]));

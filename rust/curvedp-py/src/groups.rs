@@ -18,7 +18,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PySlice};
 
-use crate::arrays::{Input, Output, output, rows};
+use crate::arrays::{InOrder, InOrderMut, Input, Output, output, rows};
 use crate::call::{run, to_python};
 use crate::frame::Frame;
 use crate::manifold::Manifold;
@@ -216,7 +216,7 @@ impl Groups {
         let total = row_offsets.as_array().last().map_or(0, |&end| end.max(0) as usize);
         let offsets = offsets(&row_offsets, total, "offsets")?;
         let count = offsets.len() - 1;
-        let choice = choice.as_slice()?.to_vec();
+        let choice = choice.in_order()?.to_vec();
         let outer = |frame: &Py<Frame>| frame.get().inner.manifold().point_size();
         let first = frames.first().ok_or_else(mismatch)?;
         let (size, dim) = (outer(first), first.get().inner.ball().manifold.dim());
@@ -231,7 +231,7 @@ impl Groups {
             return Err(mismatch());
         }
         let read = |(bytes, ends): (PyReadonlyArray1<'_, u8>, PyReadonlyArray1<'_, i64>)| {
-            let bytes = bytes.as_slice()?.to_vec();
+            let bytes = bytes.in_order()?.to_vec();
             let ends = self::offsets(&ends, bytes.len(), "id offsets")?;
             if ends.len() == count + 1 { Ok((bytes, ends)) } else { Err(mismatch()) }
         };
@@ -322,7 +322,7 @@ impl Groups {
         let width = columns.iter().map(|column| column.width).sum();
         let out = PyArray2::<f64>::zeros(py, [rows, width], false);
         let mut entries = out.try_readwrite()?;
-        let entries = entries.as_slice_mut()?;
+        let entries = entries.in_order_mut()?;
         self.with(&records, tally.as_ref(), |groups| {
             run(py, |interrupt| {
                 let raised = RefCell::new(None);
@@ -353,7 +353,7 @@ impl Groups {
         let each = tally.as_ref().filter(|_| count == Some(true)).map(|tally| {
             let counts = PyArray2::<f64>::zeros(py, [2, rows], false);
             let mut written = counts.try_readwrite()?;
-            let (outside, no_point) = written.as_slice_mut()?.split_at_mut(rows);
+            let (outside, no_point) = written.in_order_mut()?.split_at_mut(rows);
             tally.write_counts(&self.offsets, outside, no_point);
             drop(written);
             PyResult::Ok(counts)
@@ -391,7 +391,7 @@ impl GroupStatistic {
         }
         let base_points = match points {
             None => BasePoints::Means,
-            Some(points) => BasePoints::Given(points.as_slice()?.to_vec()),
+            Some(points) => BasePoints::Given(points.in_order()?.to_vec()),
         };
         let moments: Vec<_> = moments.iter().map(|own| own.inner).collect();
         let of = |own: Vec<_>| own.into_iter().map(budget_of).collect();
@@ -516,7 +516,7 @@ impl Groups {
             return Err(PyValueError::new_err("records and groups do not match"));
         }
         if row_count == 1 {
-            Ok(Rows::new(records.as_slice()?, size))
+            Ok(Rows::new(records.in_order()?, size))
         } else {
             rows(records, row_count, size)
         }
@@ -565,9 +565,9 @@ pub fn hash_names(
     name_offsets: PyReadonlyArray1<'_, i64>,
     mut out: PyReadwriteArray1<'_, u64>,
 ) -> PyResult<()> {
-    let bytes = bytes.as_slice()?;
+    let bytes = bytes.in_order()?;
     let offsets = offsets(&name_offsets, bytes.len(), "name offsets")?;
-    let out = out.as_slice_mut()?;
+    let out = out.in_order_mut()?;
     if out.len() + 1 != offsets.len() {
         return Err(PyValueError::new_err("names and output do not match"));
     }

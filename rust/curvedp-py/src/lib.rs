@@ -118,7 +118,7 @@ mod _core {
         max_length: f64,
     ) -> PyResult<()> {
         let width = numpy::PyUntypedArrayMethods::shape(&**rows)[1].max(1);
-        let rows = rows.as_slice_mut()?;
+        let rows = crate::arrays::InOrderMut::in_order_mut(&mut rows)?;
         py.detach(|| curvedp_core::release::shorten(rows, width, max_length));
         Ok(())
     }

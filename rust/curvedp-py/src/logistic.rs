@@ -5,7 +5,7 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArray
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{Input, rows};
+use crate::arrays::{InOrder, Input, rows};
 use crate::call::run;
 use crate::groups::offsets;
 
@@ -22,16 +22,16 @@ pub fn logistic_gradient<'py>(
 ) -> PyResult<Bound<'py, PyArray2<f64>>> {
     let (count, dim) = (coords.shape()[0], coords.shape()[1]);
     let ends = offsets(&ends, count, "ends of units")?;
-    let codes = codes.as_slice()?;
+    let codes = codes.in_order()?;
     let filled = ends.len() > 1 && ends.windows(2).all(|end| end[0] < end[1]);
     if !filled || dim == 0 || codes.len() != count {
         return Err(PyValueError::new_err("coordinates, classes and units do not match"));
     }
     let classes = weights.shape()[0];
     let _ = rows(&weights, classes, dim + 1)?;
-    let records = Labelled { coords: coords.as_slice()?, dim, codes, ends: &ends };
+    let records = Labelled { coords: coords.in_order()?, dim, codes, ends: &ends };
     let (scale, constant) = features;
-    let step = Step { weights: weights.as_slice()?, scale, constant, max_length };
+    let step = Step { weights: weights.in_order()?, scale, constant, max_length };
     let mean = run(py, |interrupt| logistic::mean_gradient(&records, &step, interrupt))?;
     PyArray1::from_vec(py, mean).reshape([classes, dim + 1])
 }

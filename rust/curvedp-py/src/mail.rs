@@ -5,7 +5,7 @@ use numpy::{PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{Input, Output, OutputVector, output, output_vector};
+use crate::arrays::{InOrder, Input, Output, OutputVector, output, output_vector};
 use crate::call::run;
 
 enum Precision {
@@ -117,7 +117,7 @@ pub fn diameter(py: Python<'_>, rows: Input<'_>) -> PyResult<f64> {
 
 /// All entries and the length of a row, of at least one row and column.
 fn entries<'a>(array: &'a Input<'_>) -> PyResult<(&'a [f64], usize)> {
-    let data = array.as_slice().map_err(|_| PyValueError::new_err("array must be C-contiguous"))?;
+    let data = array.in_order()?;
     if data.is_empty() {
         return Err(PyValueError::new_err("expected at least one row and one column"));
     }

@@ -11,7 +11,7 @@ use numpy::{PyArray2, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{Input, Output, OutputVector, output, output_vector, row, rows};
+use crate::arrays::{InOrderMut, Input, Output, OutputVector, output, output_vector, row, rows};
 use crate::call::{run, to_python};
 use crate::groups::{ExcessDiameter, HessianTrace};
 use crate::mean::{self, Estimate};
@@ -108,7 +108,7 @@ impl Manifold {
         tolerance: f64,
         mut out: PyReadwriteArray1<'_, bool>,
     ) -> PyResult<()> {
-        let out = out.as_slice_mut()?;
+        let out = out.in_order_mut()?;
         let points = rows(&points, out.len(), self.inner.point_size())?;
         run(py, |interrupt| {
             for (piece, flags) in out.chunks_mut(ROWS_PER_LOOK).enumerate() {
@@ -481,7 +481,7 @@ impl Manifold {
     ) -> PyResult<()> {
         let size = self.inner.point_size();
         let (points, count) = output(&mut points, size)?;
-        let flags = flags.as_slice_mut()?;
+        let flags = flags.in_order_mut()?;
         if flags.len() != count {
             let have = flags.len();
             return Err(PyValueError::new_err(format!("expected {count} flags, got {have}")));

@@ -9,7 +9,7 @@ use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::arrays::{Input, row, rows};
+use crate::arrays::{InOrder, Input, row, rows};
 use crate::call::run;
 use crate::frame::Frame;
 use crate::manifold::Manifold;
@@ -94,7 +94,7 @@ impl Descent {
                 dim + 2
             )));
         }
-        let pieces = sums.as_slice()?.chunks_exact(dim + 2).map(|row| {
+        let pieces = sums.in_order()?.chunks_exact(dim + 2).map(|row| {
             let (sum, rest) = row.split_at(dim);
             (sum.to_vec(), LogSums { squared_dist: rest[0], curvature: rest[1] })
         });

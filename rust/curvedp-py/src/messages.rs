@@ -7,7 +7,7 @@ use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{Input, row};
+use crate::arrays::{InOrder, Input, row};
 use crate::call::{run, to_python};
 use crate::groups::offsets;
 use crate::manifold::Manifold;
@@ -38,7 +38,7 @@ impl MessageSums {
             return Err(PyValueError::new_err(message));
         }
         let units = unit_ends.map(|ends| offsets(&ends, count, "unit_ends")).transpose()?;
-        let data = records.as_slice()?;
+        let data = records.in_order()?;
         let kernels = Arc::clone(&manifold.inner);
         let inner =
             run(py, |interrupt| messages::MessageSums::new(kernels, data, units, interrupt))?;
@@ -71,7 +71,7 @@ impl MessageSums {
         base: PyReadonlyArray1<'py, f64>,
         levels: PyReadonlyArray1<'py, f64>,
     ) -> PyResult<Integers<'py>> {
-        let (base, levels) = (row(&base, self.point_size)?, levels.as_slice()?);
+        let (base, levels) = (row(&base, self.point_size)?, levels.in_order()?);
         let sum = run(py, |interrupt| self.inner.histogram(base, levels, interrupt))?;
         Ok(PyArray1::from_vec(py, sum))
     }
@@ -126,7 +126,7 @@ pub fn start_point<'py>(
     manifold: &Manifold,
     vector: PyReadonlyArray1<'py, f64>,
 ) -> PyResult<(Bound<'py, PyArray1<f64>>, f64, usize)> {
-    let vector = vector.as_slice()?;
+    let vector = vector.in_order()?;
     let kernels = &*manifold.inner;
     let (point, signal, size) = run(py, |_| messages::start_point(kernels, vector))?;
     Ok((PyArray1::from_vec(py, point), signal, size))

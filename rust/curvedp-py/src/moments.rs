@@ -5,7 +5,7 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArray
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{Input, row, rows};
+use crate::arrays::{InOrder, Input, row, rows};
 use crate::call::run;
 use crate::manifold::Manifold;
 
@@ -109,6 +109,6 @@ pub fn vecd(matrix: &Input<'_>, stretch: f64, out: &mut [f64]) -> PyResult<()> {
     if dim == 0 || matrix.shape()[1] != dim || out.len() != dim * (dim + 1) / 2 {
         return Err(PyValueError::new_err("matrix and output do not match"));
     }
-    moments::vecd(matrix.as_slice()?, dim, stretch, out);
+    moments::vecd(matrix.in_order()?, dim, stretch, out);
     Ok(())
 }

@@ -12,7 +12,7 @@ use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::arrays::{Output, OutputVector, output, output_vector, row};
+use crate::arrays::{InOrder, InOrderMut, Output, OutputVector, output, output_vector, row};
 use crate::call::{run, to_python};
 use crate::frame::Frame;
 
@@ -103,7 +103,7 @@ impl Stream {
         mut out: OutputVector<'_>,
     ) -> PyResult<()> {
         let law = noise::DiscreteLaplace::new(rate).map_err(|e| to_python(e.into()))?;
-        let (counts, out) = (counts.as_slice()?, output_vector(&mut out)?);
+        let (counts, out) = (counts.in_order()?, output_vector(&mut out)?);
         if counts.len() != out.len() {
             return Err(PyValueError::new_err("counts and output do not match"));
         }
@@ -199,7 +199,7 @@ impl RankExponential {
         stream: &Stream,
         mut out: OutputVector<'_>,
     ) -> PyResult<()> {
-        let values = values.as_slice()?;
+        let values = values.in_order()?;
         let out = output_vector(&mut out)?;
         let intervals = run(py, |_| Ok(self.inner.intervals(values)))?;
         let effort = effort(out.len());
@@ -241,7 +241,7 @@ impl GridQuantile {
 
     /// Numbers of the grid points of `values`, in order.
     fn points(&self, py: Python<'_>, values: PyReadonlyArray1<'_, f64>) -> PyResult<Vec<u64>> {
-        let values = values.as_slice()?;
+        let values = values.in_order()?;
         run(py, |_| Ok(self.inner.points(values)))
     }
 
@@ -254,8 +254,8 @@ impl GridQuantile {
         stream: &Stream,
         mut out: PyReadwriteArray1<'_, u64>,
     ) -> PyResult<()> {
-        let values = values.as_slice()?;
-        let out = out.as_slice_mut()?;
+        let values = values.in_order()?;
+        let out = out.in_order_mut()?;
         let (law, effort) = (&self.inner, effort(out.len()));
         run(py, |interrupt| {
             let points = law.points(values);
@@ -286,7 +286,7 @@ pub fn choose(
     stream: &Stream,
     mut out: OutputVector<'_>,
 ) -> PyResult<()> {
-    let (log_weights, lengths) = (log_weights.as_slice()?, lengths.as_slice()?);
+    let (log_weights, lengths) = (log_weights.in_order()?, lengths.in_order()?);
     let out = output_vector(&mut out)?;
     let choice = run(py, |_| Ok(noise::Choice::new(log_weights, lengths, scale)))?;
     let refused = || PyValueError::new_err("weights, lengths and scale have no law");

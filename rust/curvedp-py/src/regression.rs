@@ -5,7 +5,7 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArray
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{Input, row, rows};
+use crate::arrays::{InOrder, Input, row, rows};
 use crate::call::run;
 use crate::groups::offsets;
 use crate::manifold::Manifold;
@@ -96,15 +96,15 @@ pub fn contributions<'py>(
     let units = Units {
         manifold: inner,
         points: rows(&points, count, inner.point_size())?,
-        times: times.as_slice()?,
+        times: times.in_order()?,
         covariates,
         ends: &ends,
     };
     let _ = rows(&velocities, covariates, inner.dim())?;
     let at = Position {
         footpoint: row(&footpoint, inner.point_size())?,
-        velocities: velocities.as_slice()?,
-        whitening: whitening.as_slice()?,
+        velocities: velocities.in_order()?,
+        whitening: whitening.in_order()?,
     };
     let found = run(py, |interrupt| regression::contributions(&units, &at, interrupt))?;
     PyArray1::from_vec(py, found).reshape([ends.len() - 1, width])
@@ -121,7 +121,7 @@ pub fn clipped_mean<'py>(
     if rows.shape()[0] == 0 || width == 0 {
         return Err(PyValueError::new_err("a mean of no rows does not exist"));
     }
-    let data = rows.as_slice()?;
+    let data = rows.in_order()?;
     let mean = run(py, |interrupt| regression::clipped_mean(data, width, max_length, interrupt))?;
     Ok(PyArray1::from_vec(py, mean))
 }
