@@ -69,7 +69,7 @@ def test_a_person_counts_as_the_mean_of_the_persons_records(case):
     means = [cdp.nonprivate.frechet_mean(records[who == own], manifold).value for own in range(12)]
     exact = cdp.nonprivate.frechet_mean(np.array(means), manifold).value
     assert named.n == 12
-    assert manifold.dist(named.value, exact) < 12 * named.scale * math.sqrt(manifold.dim)
+    assert manifold.dist(named.value, exact) < 20 * named.scale * math.sqrt(manifold.dim)
 
 
 @pytest.mark.parametrize("count", [1, 3, 400])
