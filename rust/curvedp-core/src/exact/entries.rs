@@ -142,6 +142,13 @@ impl<const N: usize> Entry<N> for Enclosure<N> {
 #[derive(Clone, Copy)]
 pub struct Complex<const N: usize>([Enclosure<N>; 2]);
 
+impl<const N: usize> Complex<N> {
+    /// The number whose parts are those of this one, changed alike.
+    fn with(&self, change: impl Fn(&Enclosure<N>) -> Enclosure<N>) -> Self {
+        Self([change(&self.0[0]), change(&self.0[1])])
+    }
+}
+
 impl<const N: usize> Entry<N> for Complex<N> {
     const PARTS: usize = 2;
     const ZERO: Self = Self([Enclosure::ZERO; 2]);
@@ -151,7 +158,7 @@ impl<const N: usize> Entry<N> for Complex<N> {
     }
 
     fn double(value: [f64; 2], exponent: i32) -> Self {
-        Self(value.map(|x| Enclosure::double(x, exponent)))
+        Self([Enclosure::double(value[0], exponent), Enclosure::double(value[1], exponent)])
     }
 
     fn parts(&self) -> [Enclosure<N>; 2] {
@@ -180,11 +187,11 @@ impl<const N: usize> Entry<N> for Complex<N> {
     }
 
     fn scaled(&self, factor: &Enclosure<N>) -> Self {
-        Self(self.0.map(|x| x.times(factor)))
+        self.with(|x| x.times(factor))
     }
 
     fn shifted(&self, exponent: i32) -> Self {
-        Self(self.0.map(|x| x.shifted(exponent)))
+        self.with(|x| x.shifted(exponent))
     }
 
     fn square(&self) -> Enclosure<N> {
@@ -192,7 +199,7 @@ impl<const N: usize> Entry<N> for Complex<N> {
     }
 
     fn wider_by(&self, ulps: u128) -> Self {
-        Self(self.0.map(|x| x.wider_by(ulps)))
+        self.with(|x| x.wider_by(ulps))
     }
 
     fn exponent(&self) -> Option<i32> {

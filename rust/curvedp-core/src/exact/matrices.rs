@@ -31,7 +31,13 @@ pub fn product<const N: usize>(
         let terms = row.iter().zip(square.iter().skip(j).step_by(columns));
         terms.fold(Enclosure::ZERO, |sum, (x, y)| sum.plus(&x.times(y)))
     };
-    a.chunks_exact(columns).flat_map(|row| (0..columns).map(move |j| entry(row, j))).collect()
+    let mut product = Vector::with_capacity(a.len());
+    for row in a.chunks_exact(columns) {
+        for j in 0..columns {
+            product.push(entry(row, j));
+        }
+    }
+    product
 }
 
 /// A^T B for matrices with `columns` columns each.
@@ -43,8 +49,13 @@ pub fn transpose_product<const N: usize>(
     let column = |of: &[Enclosure<N>], j: usize| -> Vector<N> {
         of.iter().skip(j).step_by(columns).copied().collect()
     };
-    let all = (0..columns).flat_map(|i| (0..columns).map(move |j| (i, j)));
-    all.map(|(i, j)| dot(&column(a, i), &column(b, j))).collect()
+    let mut product = Vector::with_capacity(columns * columns);
+    for i in 0..columns {
+        for j in 0..columns {
+            product.push(dot(&column(a, i), &column(b, j)));
+        }
+    }
+    product
 }
 
 /// A^T A
