@@ -66,8 +66,8 @@ def test_the_mean_error_of_a_variance_is_the_planned_one():
     exact = cdp.nonprivate.frechet_variance(ball.project(records), ball.manifold)
     groups, points = copies(400, records)
     found = cdp.frechet_variance(points, ball, cdp.GDP(mu=1.0), **groups).value
-    # the private mean falls near the centre; 400 draws: standard error 0.04 of the mean
-    assert np.mean(np.abs(found - exact)) == pytest.approx(design.low, rel=0.25)
+    # the private mean falls near the centre; 400 draws: standard error .057 of the mean
+    assert np.mean(np.abs(found - exact)) == pytest.approx(design.low, rel=0.4)
 
 
 @pytest.mark.parametrize("ball", BALLS.values(), ids=BALLS)

@@ -91,7 +91,7 @@ def test_a_release_has_the_whole_guarantee_and_the_number_that_the_count_says(na
 def test_the_mean_is_that_of_the_records():
     guarantee = cdp.GDP(50.0, neighbours=ADD)
     found = cdp.frechet_mean(rows(300), BALL, guarantee, n_guess=300)
-    assert 280 <= found.n <= 300
+    assert 280 <= found.n <= 310  # 298.1, with a deviation of .5
     exact = cdp.nonprivate.frechet_mean(rows(300), BALL.manifold).value
     assert BALL.manifold.dist(found.value, exact) < 0.05
     far = cdp.frechet_mean(rows(3), BALL, guarantee, n_guess=300)
