@@ -33,6 +33,7 @@ MOVED = 5
 DRAWN = (
     *("dof", "expected_error", "deviation", "doubts", "named"),
     *("unreadable", "elsewhere"),  # groups, by noisy counts
+    *("blocks", "rounds"),  # sums of a search, which ends by what they say
     *("doubts_", "_report"),  # words about them
 )
 #: Floats that a release tells before it is drawn.
@@ -253,8 +254,8 @@ def _files(folder: Path, public: Sequence[str]) -> list[Any]:
     return found
 
 
-#: In warnings about released classes, which follow from drawn numbers as those of a coverage do.
-_APART = "separated less well"
+#: In warnings that follow from drawn numbers, as those of a coverage do.
+_OF_RELEASED = ("separated less well", "noise hides how far", "no mean was found")
 
 
 class _Heard(logging.Handler):
@@ -293,7 +294,8 @@ def outcome(call: Callable[[], Any], folder: Path, hidden: Sequence[str] = ()) -
     warned = [
         (own.category.__name__, str(own.message), Path(own.filename).name)
         for own in noted
-        if own.category is not CoverageWarning and _APART not in str(own.message)
+        if own.category is not CoverageWarning
+        and not any(words in str(own.message) for words in _OF_RELEASED)
     ]
     words = [words_of(stream.getvalue()) for stream in (out, err)]
     return [found, warned, words, heard.lines, _files(folder, public)]
