@@ -75,8 +75,10 @@ def test_the_printed_error_is_near_the_true_one(spec: str) -> None:
     means = cdp.frechet_mean(
         np.tile(records, (count, *[1] * (records.ndim - 1))), space, cdp.GDP(2.0), groups=groups
     )
-    errors = [float(space.dist(mean.value, exact)) for mean in means]
-    ratio = np.median(errors) / np.median([mean.expected_error for mean in means])
+    found = [mean for mean in means if mean.found]  # all but one of 50,000, on the sphere of 63
+    assert len(found) > 0.9 * count
+    errors = [float(space.dist(mean.value, exact)) for mean in found]
+    ratio = np.median(errors) / np.median([mean.expected_error for mean in found])
     assert (0.8 if spec == "sphere:63" else 0.65) < ratio < 1.3
 
 
