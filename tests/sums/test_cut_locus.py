@@ -173,4 +173,5 @@ def test_a_saddle_is_no_mean(least: float, monkeypatch: pytest.MonkeyPatch) -> N
         exact = cdp.nonprivate.frechet_mean(records, space).value
         errors = space.dist(np.array([mean.value for mean in means]), exact)
         assert np.median(errors / [mean.expected_error for mean in means]) > 2.0
-        assert (errors < [mean.most_error for mean in means]).all()
+        # 5 of 8,000 were not: five of twenty are not with a probability below 1e-11
+        assert (errors < [mean.most_error for mean in means]).mean() >= 0.8
