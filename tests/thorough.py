@@ -23,9 +23,13 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_a_count_has_the_same_bits_however_a_job_runs": "^in no order-units",
         "test_counts_of_each_group_are_the_same_however_a_job_runs": "^in no order",
     },
+    "batch/test_batch_division.py": {
+        "test_groups_are_whole_wherever_row_groups_end": "-[15]$",
+    },
     "batch/test_batch_files.py": {
         "test_every_number_of_threads_gives_the_same_file_and_decodes_each_record_once": "^[16]$",
         "test_groups_do_not_depend_on_which_keys_are_looked_at_together": "^[03]-",
+        "test_records_are_dealt_out_in_any_pieces": "^37-",
         "test_results_are_the_same_bytes_for_all_chunks": "^(True-out|False-out.parquet)$",
     },
     "batch/test_batch_folders.py": {
@@ -90,7 +94,7 @@ KEPT: dict[str, dict[str, str | None]] = {
         ),
     },
     "conformal/test_conformal_audit.py": {
-        "test_a_sixth_of_conformal_noise_is_flagged": "GDP",
+        "test_a_sixth_of_conformal_noise_is_flagged": None,
         "test_conformal_noise_keeps_its_claim": None,
         "test_ten_times_the_claim_is_flagged_by_whole_releases": None,
         "test_whole_releases_keep_their_claim": None,
@@ -108,15 +112,14 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_the_coin_has_its_probability": "0.7",
     },
     "conformal/test_conformal_mean.py": {
-        "test_bad_records_stand_for_the_centre": (
-            "^(sphere:2|hyperboloid:2|spd:2|torus:2|kendall:4)$"
-        ),
+        "test_bad_records_stand_for_the_centre": "^(sphere:2|hyperboloid:2|torus:2|kendall:4)$",
         "test_errors_are_as_printed_fall_like_the_number_of_records_and_end_in_the_ball": None,
     },
     "datasets/test_image_collections.py": {
         "test_real_photographs_survive_the_official_format": None,
     },
     "datasets/test_synthetic_data.py": {
+        "test_riemannian_normal_records_follow_their_law": "^(?!hpd)",
         "test_uniform_records_fill_the_ball_by_its_volume": "^(?!spd:3|sphere:60)",
     },
     "descriptors/test_elastic_curves.py": {
@@ -152,7 +155,7 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_means_agree_with_geomstats": r"^\(4",
     },
     "geometry/test_hermitian_matrices.py": {
-        "test_hessians_lie_no_further_apart_than_their_diameter": "-[23]$",
+        "test_hessians_lie_no_further_apart_than_their_diameter": "-2$",
     },
     "geometry/test_log_moments.py": {
         "test_the_hessian_agrees_with_differences_of_the_distance": "^(?!correlation)",
@@ -185,9 +188,14 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_twin_agrees_with_sixty_digits": "^(?!correlation|so:|unitary)",
     },
     "geometry/test_rounding_bound.py": {
+        "test_rows_of_less_precision_would_exceed_it": "^(?!so)",
         "test_the_rounding_error_of_the_gradient_stays_below_its_bound": (
             "^(euclidean|sphere|hyperboloid|kendall:4|spd:2|hpd:2|grassmann:3|so:3|unitary:1)"
         ),
+    },
+    "geometry/test_special_orthogonal.py": {
+        "test_geomstats_agrees": "^4$",
+        "test_private_means_are_close_to_the_mean": "^[24]$",
     },
     "geometry/test_unitary.py": {
         "test_private_means_are_close_to_the_mean": "^[123]$",
@@ -291,6 +299,7 @@ KEPT: dict[str, dict[str, str | None]] = {
         ),
         "test_hermitian_eigenvalue_gap_follows_its_exact_law_and_no_other": None,
         "test_hermitian_eigenvectors_are_haar": None,
+        "test_radius_follows_its_exact_law_and_no_other": "^(?!RiemannianLaplace-spd:2$)",
         "test_spd_eigenvectors_are_haar": "spd:2",
         "test_spd_trace_is_symmetric_about_the_true_value": "spd:2",
     },
@@ -303,7 +312,7 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_tails_of_distances_on_circles_are_decided": None,
     },
     "mechanisms/test_unitary_noise.py": {
-        "test_distances_have_the_law_of_weyl": "^(1-0.7-.*Laplace|3-0.2-.*Gauss)",
+        "test_distances_have_the_law_of_weyl": "^1-0.7-.*Laplace",
         "test_moments_are_those_of_weighted_flat_proposals": "Gaussian",
     },
     "mechanisms/test_ways_to_meet.py": {
@@ -385,7 +394,7 @@ KEPT: dict[str, dict[str, str | None]] = {
         ),
     },
     "privacy/test_stored_texts.py": {
-        "test_every_edit_is_a_value_error_or_a_whole_object": "^300-(?!k)",
+        "test_every_edit_is_a_value_error_or_a_whole_object": "^300-(?!k|axis)",
     },
     "privacy/test_unit_twin.py": {
         "test_nothing_tells_of_one_persons_records": "-(array|frame)$",
@@ -435,6 +444,7 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_no_neighbour_moves_the_lead_further_than_its_sensitivity": "1-1-linear",
         "test_power_is_that_of_the_test": None,
         "test_several_covariates_are_sought_together": None,
+        "test_the_level_holds_about_private_middles": "^GDP",
         "test_the_level_holds_at_every_size_and_dimension": "2-12-3-.*linear",
         "test_the_released_gap_is_audited": None,
     },
@@ -449,6 +459,9 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_diffusion_tensors": None,
         "test_directions": None,
     },
+    "sites/test_site_bytes.py": {
+        "test_damaged_plans_are_refused_with_one_error_or_are_other_plans": None,
+    },
     "sites/test_site_refusals.py": {
         "test_a_site_that_is_killed_in_a_round_never_answers_it_twice": "^own.(pay|Answer)",
     },
@@ -456,7 +469,7 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_who_sees_all_messages_of_all_other_sites_learns_what_is_said": "round",
     },
     "sites/test_site_clusters.py": {
-        "test_clusters_of_records_that_have_none_are_centres_about_the_mean": "^(so|torus)",
+        "test_clusters_of_records_that_have_none_are_centres_about_the_mean": "^torus",
     },
     "sites/test_site_restarts.py": {
         "test_a_server_ended_at_any_step_asks_and_pays_no_round_twice": "-(0|2)$",
@@ -492,6 +505,7 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_control_noise_for_half_of_a_replacement_is_too_little": "GDP",
         "test_counts_have_the_law_that_is_enumerated": "^1-",
         "test_records_used_are_a_uniformly_random_sequence": "^[1-4]$",
+        "test_replacing_a_record_costs_what_the_rest_promises": "-[15]$",
         "test_the_release_passes_an_audit_that_finds_what_is_not_paid": None,
     },
     "statistics/test_coverage.py": {
@@ -510,6 +524,10 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_the_test_of_uniformity_keeps_its_level_and_has_power": "torus",
         "test_two_directions_are_compared_whatever_their_spreads": None,
     },
+    "statistics/test_group_counts_law.py": {
+        "test_a_record_in_one_of_two_groups_costs_what_one_group_costs": "^GDP",
+        "test_groups_of_which_both_data_sets_have_records_keep_epsilon_and_delta": None,
+    },
     "statistics/test_mean_axis.py": {
         "test_the_set_covers_however_near_two_eigenvalues_are": "^0.5$",
         "test_the_set_covers_the_mean_axis": "^600-.*-skew$",
@@ -527,7 +545,7 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_error_is_as_expected": "^(?!.*log-cholesky)",
     },
     "statistics/test_frechet_mean_nonprivate.py": {
-        "test_certificate_bounds_the_distance_to_the_exact_minimiser": "(sphere:2|spd:2)-0.1",
+        "test_certificate_bounds_the_distance_to_the_exact_minimiser": "sphere:2-0.1",
         "test_certificate_counts_the_rounding_of_the_mean_itself": "^(sphere:2|hyperboloid:2)-",
         "test_mean_agrees_with_the_twin": PLAIN,
     },
@@ -550,6 +568,7 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_power_exceeds_that_of_released_means": None,
         "test_power_is_that_of_the_test": None,
         "test_the_level_holds_at_unequal_sizes_and_spreads": None,
+        "test_the_level_is_met_where_the_spread_is_less_than_its_noise": "^sizes0",
         "test_the_released_values_are_audited": None,
     },
     "statistics/test_last_stages.py": {
@@ -617,6 +636,7 @@ KEPT: dict[str, dict[str, str | None]] = {
     },
     "statistics/test_two_samples.py": {
         "test_a_shift_is_found_in_dimension_406": None,
+        "test_exact_probabilities_keep_the_guarantee_and_half_the_noise_does_not": None,
         "test_no_neighbour_moves_the_lead_further_than_its_sensitivity": "^1",
         "test_power_is_that_of_the_test": None,
         "test_the_level_holds_at_every_size_and_dimension": "^6-sizes0-GDP.mu=1.",
@@ -648,15 +668,21 @@ KEPT: dict[str, dict[str, str | None]] = {
     "sums/test_located_mean.py": {
         "test_what_is_left_of_the_way_is_told_where_all_records_are_one": "^sphere:2-add",
     },
+    "sums/test_located_mean_attacks.py": {
+        "test_no_search_takes_many_more_sums_than_its_rehearsals": "^(?!unitary|correlation)",
+    },
+    "sums/test_many_dimensions.py": {
+        "test_the_printed_error_is_near_the_true_one": ":10$",
+    },
     "sums/test_noise_in_shares_theory.py": {
-        "test_shares_of_those_that_answer_are_as_private_as_one_noise": "^(?!20-.-16-4)",
+        "test_shares_of_those_that_answer_are_as_private_as_one_noise": "^5-",
     },
     "sums/test_pure_noise.py": {
         "test_counts_have_the_deviation_that_is_told": None,
         "test_no_pair_of_neighbours_loses_more_than_the_budget": (
             "^(euclidean|sphere|hyperboloid:2|spd|torus|unitary)"
         ),
-        "test_the_attack_finds_broken_searches": "^(half|counts for|rounds)",
+        "test_the_attack_finds_broken_searches": "^half",
     },
     "sums/test_search_given_past.py": {
         "test_each_sum_keeps_its_share_after_every_past": "^(euclidean:2|sphere:2|spd:2)-",
@@ -664,8 +690,9 @@ KEPT: dict[str, dict[str, str | None]] = {
     },
     "sums/test_search_neighbours.py": {
         "test_neighbours_are_told_apart_no_better_than_the_budget_allows": (
-            "^(sphere:2|euclidean|hyperboloid|torus|kendall|spd:2-|so)"
+            "^(sphere:2|euclidean|hyperboloid|torus|kendall|spd:2-)"
         ),
+        "test_the_attack_finds_broken_searches": "^half",
     },
     "sums/test_search_replay.py": {
         "test_a_release_is_a_function_of_its_sums": "^(sphere:2|spd:3|torus:2)-",
@@ -674,6 +701,9 @@ KEPT: dict[str, dict[str, str | None]] = {
     },
     "sums/test_tail_counts.py": {
         "test_counts_that_noise_alone_makes_tell_nothing": None,
+    },
+    "sums/test_whole_path_theory.py": {
+        "test_losses_of_whole_sequences": None,
     },
 }
 
