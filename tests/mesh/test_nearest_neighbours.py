@@ -36,6 +36,7 @@ def test_neighbours_are_those_of_least_distance(case):
 
 @pytest.mark.parametrize("case", CASES, ids=repr)
 def test_nearest_nodes_of_other_points_are_those_of_least_distance(case):
+    """Few points are compared with all nodes, many are sought: the bits are the same."""
     generator = np.random.default_rng(2)
     mesh = Mesh(case.manifold, case.manifold.random_point(150, rng=generator))
     points = case.manifold.random_point(50, rng=generator)
@@ -44,6 +45,10 @@ def test_nearest_nodes_of_other_points_are_those_of_least_distance(case):
     expected, least = twin.nearest(dists, 1, exclude_self=False)
     np.testing.assert_array_equal(indices, expected[:, 0])
     np.testing.assert_array_equal(distances, least[:, 0])
+    for few in (1, 4):
+        index, distance = mesh.nearest(points[:few])
+        np.testing.assert_array_equal(index, indices[:few])
+        np.testing.assert_array_equal(distance, distances[:few])
 
 
 @pytest.mark.parametrize("case", CASES, ids=repr)

@@ -16,7 +16,7 @@ from curvedp._validation import FloatArray
 from curvedp.manifolds import Manifold
 
 #: Cells of the upper and lower sums that enclose the integrals.
-_CELLS = 100_000
+_CELLS = 50_000
 
 #: Room for the rounding of these sums.
 _ROOM = 1 + 1e-9
@@ -69,8 +69,10 @@ def _bound(
     end = (dim + 12 * math.sqrt(dim) + 60) / least
     ends = np.linspace(0.0, end, _CELLS + 1)
     a, b = ends[:-1], ends[1:]
+    logs = np.full_like(ends, -math.inf)
+    np.log(b, out=logs[1:])
     norm = math.lgamma(dim)
-    wide = (dim - 1) * (np.log(b) + _log_sinhc(negative * b)) - norm
+    wide = (dim - 1) * (logs[1:] + _log_sinhc(negative, b)) - norm
     fall = least - (dim - 1) * (negative + 1 / end)
     if fall <= 0:
         return 1.0
@@ -81,14 +83,15 @@ def _bound(
     cosine = math.exp(math.lgamma(dim / 2) - math.lgamma((dim + 1) / 2)) / math.sqrt(math.pi)
     moved *= 0.5 * cosine
     if is_covered:
-        far = np.exp(wide - least * a)[b > reach]
-        moved += float(far.sum()) * width + last
-    kept = b <= reach
-    a, b = a[kept], b[kept]
-    thin = np.where(a > 0, a, 1.0 if dim == 1 else 0.0)
-    with np.errstate(divide="ignore"):
-        logs = (dim - 1) * (np.log(thin) + np.log(np.sinc(positive * b / math.pi))) - norm
-    whole = float(np.exp(_log_least(dim, least, b) + logs).sum()) * width
+        far = b > reach
+        moved += float(np.exp(wide[far] - least * a[far]).sum()) * width + last
+    count = int(np.searchsorted(b, reach, side="right"))
+    b = b[:count]
+    thin = np.full(count, -norm)
+    if dim > 1:
+        with np.errstate(divide="ignore"):
+            thin += (dim - 1) * (logs[:count] + np.log(np.sinc(positive * b / math.pi)))
+    whole = float(np.exp(_log_least(dim, least, b) + thin).sum()) * width
     return min(1.0, _ROOM * moved / whole) if whole > 0 else 1.0
 
 
@@ -103,8 +106,11 @@ def _log_least(power: int, least: float, t: FloatArray) -> FloatArray:
     return np.minimum(power * math.log(least) - least * t, -t)
 
 
-def _log_sinhc(x: FloatArray) -> FloatArray:
-    """log(sinh(x)/x)."""
+def _log_sinhc(negative: float, t: FloatArray) -> FloatArray | float:
+    """log(sinh(x)/x) of x = negative t."""
+    if negative == 0:
+        return 1e-16
+    x = negative * t
     safe = np.maximum(x, 1e-8)
     logs = safe + np.log(-np.expm1(-2 * safe)) - np.log(2 * safe)
     return np.where(x > 1e-8, logs, 1e-16)

@@ -127,8 +127,8 @@ def as_points_of(points: ArrayLike, manifold: Manifold | str | Any) -> tuple[Man
     space = as_manifold(manifold, as_array(points, "points").shape[1:])
     given = space.read_records(points, "points")
     data = space.as_points(given)
-    missing = np.flatnonzero(np.isnan(data).reshape(len(data), -1).any(axis=1))
-    if len(missing):
+    if np.isnan(data).any():
+        missing = np.flatnonzero(np.isnan(data).reshape(len(data), -1).any(axis=1))
         raise ValueError(
             f"{len(missing)} of {len(data)} points do not lie on {space.spec}, the first is number "
             f"{missing[0]} from 0: look for missing values, the order of the numbers of a point, "

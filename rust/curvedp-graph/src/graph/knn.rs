@@ -26,6 +26,9 @@ const TOGETHER: usize = 128;
 /// Queries whose results wait to be put in their places, in pieces.
 const WAITING: usize = 256;
 
+/// Queries whose images are compared with those of all nodes, which takes less than making a tree.
+const FEW: usize = 4;
+
 /// True if comparing many queries with all nodes in single precision takes less than a tree.
 fn blocks_pay(dim: usize, count: usize) -> bool {
     dim > 8 && dim + 8 > count.ilog2() as usize
@@ -134,6 +137,9 @@ enum Index {
     /// In single precision; a tree, made when it is first needed, for queries whose neighbours that does
     /// not tell apart.
     Blocks(brute::Blocks, OnceLock<KdTree>),
+    /// None: images are compared one by one.
+    Scan,
+    /// None, nor images.
     Distances,
 }
 
@@ -158,6 +164,7 @@ impl<'a> Job<'a> {
         interrupt: Interrupt,
     ) -> Result<Self, Error> {
         let nodes = *nodes;
+        let is_few = queries.is_some_and(|queries| queries.data().len() <= FEW * queries.size());
         let embedder = Embedder::new(&nodes);
         let mut images = Embedded { dim: 1, coords: Vec::new() };
         let (mut slack, mut query_images) = (0.0, None);
@@ -173,7 +180,9 @@ impl<'a> Job<'a> {
                     Some(embedder.embed(queries, count, interrupt)?)
                 }
             };
-            index = if !embedder.exact || !blocks_pay(images.dim, nodes.count) {
+            index = if embedder.exact && is_few {
+                Index::Scan
+            } else if !embedder.exact || !blocks_pay(images.dim, nodes.count) {
                 Index::Tree(KdTree::new(images.dim, &images.coords))
             } else {
                 let queries = query_images.as_ref().map(|images: &Embedded| &images.coords[..]);
@@ -209,7 +218,7 @@ impl<'a> Job<'a> {
     fn piece(&self, positions: Range<usize>) -> Vec<(f64, u32)> {
         match (&self.index, &self.embedder) {
             (Index::Tree(tree), Some(embedder)) if !embedder.exact => self.refine(tree, positions),
-            (Index::Tree(_) | Index::Blocks(..), _) => self.filter(positions),
+            (Index::Tree(_) | Index::Blocks(..) | Index::Scan, _) => self.filter(positions),
             (Index::Distances, _) => self.compare_all(positions),
         }
     }
@@ -294,6 +303,7 @@ impl<'a> Job<'a> {
                 let Embedded { dim, coords } = &self.images;
                 (tree.get_or_init(|| KdTree::new(*dim, coords)), false)
             }
+            Index::Scan => return self.scan(positions, lists),
             Index::Distances => return,
         };
         let mut stack = Vec::new();
@@ -306,6 +316,16 @@ impl<'a> Job<'a> {
                 }
             },
         );
+    }
+
+    fn scan(&self, positions: Range<usize>, lists: &mut [Closest]) {
+        for (position, list) in positions.zip(lists) {
+            let image = self.image(self.query(position));
+            for (node, row) in self.images.coords.chunks_exact(self.images.dim).enumerate() {
+                let squared = row.iter().zip(image).map(|(x, y)| (x - y) * (x - y)).sum();
+                list.insert(squared, node as u32);
+            }
+        }
     }
 
     /// True distances of all candidates, and the k least of each query.

@@ -74,9 +74,12 @@ fn queries_that_are_no_points_have_a_node_all_the_same() {
         let points = random_points(&*manifold, 40, 1.0);
         let nodes = Nodes { manifold: &*manifold, points: Rows::new(&points, size), count: 40 };
         for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, 1e308, -1e-308] {
-            let queries = vec![value; 3 * size];
-            let found = nearest(&nodes, (Rows::new(&queries, size), 3), 2, NEVER).unwrap();
-            assert!(found.indices.iter().all(|&i| i < 40));
+            for count in [3, 30] {
+                let queries = vec![value; count * size];
+                let rows = (Rows::new(&queries, size), count);
+                let found = nearest(&nodes, rows, 2, NEVER).unwrap();
+                assert!(found.indices.iter().all(|&i| i < 40));
+            }
         }
     }
 }
