@@ -260,7 +260,7 @@ def conformal_scale(ball: Ball, sensitivity: float, way: PureDP | GDP, least: fl
     >>> import curvedp as cdp
     >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
     >>> [round(conformal_scale(ball, 0.01, cdp.PureDP(1.0), c), 5) for c in (1.0, 0.9, 0.5)]
-    [0.01, 0.01051, 0.01368]
+    [0.01, 0.01051, 0.01369]
     """
     rounding = 4 * ball.frame.dist_error + 2.0**-44 * ball.radius
     total = sensitivity + 2 * rounding
