@@ -122,7 +122,7 @@ class RecordReader(abc.ABC):
             numbers = as_masked(numbers, mask)
         if self.point_shape == (1,) and numbers.ndim == 1 and len(numbers) != 1:
             numbers = numbers[:, None]  # numbers, each of them a point
-        return self._snapped(self._whole(numbers, "records"))
+        return self._snapped(self._shaped(numbers, "records"))
 
     def _snapped(self, records: FloatArray) -> FloatArray:
         """Points of records of shape (..., *point_shape), NaN for what stands for none."""
@@ -162,7 +162,7 @@ class RecordReader(abc.ABC):
         if least == 0 and _is_empty(value):
             shape = getattr(value, "shape", (0,))
             columns = shape if len(shape) > 1 and 0 not in shape[1:] else (0, *self.point_shape)
-            return self._whole(np.empty(columns), name)
+            return self._shaped(np.empty(columns), name)
         array = self._numbers(value, name, reading)
         if self.point_shape == (1,) and array.ndim == 1:
             array = array[:, None]  # numbers, each of them a point
@@ -171,7 +171,7 @@ class RecordReader(abc.ABC):
             points = self._complete(array.reshape(len(array), -1))
             assert points is not None
             array = points.reshape(len(points), *self.point_shape)
-        array = self._whole(array, name, is_n_public=least > 0)
+        array = self._shaped(array, name, is_n_public=least > 0)
         if array.ndim != len(self.point_shape) + 1:
             wanted, got = _shape(("n", *self.point_shape)), _shape(array.shape, least > 0)
             further = "; of a volume take the points of a public mask: as_points(volume, mask=mask)"
@@ -183,9 +183,12 @@ class RecordReader(abc.ABC):
             raise ValueError(f"{name} is empty: a data set needs at least one record")
         return array
 
-    def _whole(self, value: Any, name: str, *, is_n_public: bool = True) -> FloatArray:
+    def _whole(self, value: Any, name: str) -> FloatArray:
         """Records of any form in that of points, shape (..., *point_shape); values stay theirs."""
-        array = self._numbers(value, name)
+        return self._shaped(self._numbers(value, name), name)
+
+    def _shaped(self, array: FloatArray, name: str, *, is_n_public: bool = True) -> FloatArray:
+        """Points, shape (..., *point_shape), of an array of numbers in any of their forms."""
         size = len(self.point_shape)
         if array.ndim >= size and array.shape[array.ndim - size :] == self.point_shape:
             return array

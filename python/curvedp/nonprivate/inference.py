@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from curvedp._validation import as_probability
 from curvedp.manifolds import Manifold
-from curvedp.nonprivate.mean import as_points_of, frechet_mean, rows_and_mean
+from curvedp.nonprivate.mean import as_points_of, mean_of_points, rows_and_mean
 from curvedp.statistics.interval import VarianceInterval
 from curvedp.statistics.quantiles import hotelling_quantile
 from curvedp.statistics.region import ConfidenceRegion
@@ -51,7 +51,7 @@ def confidence_region(
     n = len(data)
     if n < space.dim + 2:
         raise ValueError(f"a region on {space.spec} needs at least {space.dim + 2} points, got {n}")
-    mean = frechet_mean(data, space).value
+    mean = mean_of_points(data, space).value
     _, second, excess = space.kernels.log_moments(
         data.reshape(n, -1), mean.reshape(-1), math.inf, True
     )

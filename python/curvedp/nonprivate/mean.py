@@ -88,6 +88,17 @@ def frechet_mean(
     ([[2.0, 0.0], [0.0, 2.0]], True)
     """
     space, data = as_points_of(points, manifold)
+    return mean_of_points(data, space, weights, tol=tol)
+
+
+def mean_of_points(
+    data: FloatArray,
+    space: Manifold,
+    weights: ArrayLike | None = None,
+    *,
+    tol: float = 1e-12,
+) -> FrechetMean:
+    """The Fréchet mean of what `as_points_of` returned."""
     if isinstance(space, Product):
         return _mean_of_parts(data, space, weights, tol)
     rows = data.reshape(len(data), -1)
@@ -111,7 +122,7 @@ def _mean_of_parts(
 ) -> FrechetMean:
     """The mean on a product of manifolds: the row of the means of the parts."""
     both = zip(space.split(points), space.factors, strict=True)
-    means = [frechet_mean(part, factor, weights, tol=tol) for part, factor in both]
+    means = [mean_of_points(part, factor, weights, tol=tol) for part, factor in both]
     return FrechetMean(
         value=space.join([mean.value for mean in means]),
         gradient_norm=float(space.joint_length([mean.gradient_norm for mean in means])),
@@ -148,7 +159,7 @@ def rows_and_mean(
     """The manifold, one row a point, and the mean as a row."""
     space, data = as_points_of(points, manifold)
     base = (
-        frechet_mean(data, space).value
+        mean_of_points(data, space).value
         if mean is None
         else as_points_of(np.asarray(mean)[None], space)[1][0]
     )

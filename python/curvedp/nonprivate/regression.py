@@ -15,7 +15,7 @@ from curvedp._validation import (
     as_positive,
 )
 from curvedp.manifolds import Manifold
-from curvedp.nonprivate.mean import MAX_EVALUATIONS, as_points_of, frechet_mean
+from curvedp.nonprivate.mean import MAX_EVALUATIONS, as_points_of, mean_of_points
 from curvedp.regression.covariate import (
     Ranges,
     are_several,
@@ -86,7 +86,7 @@ def geodesic_regression(
     if several and v_max is not None:
         raise ValueError("v_max bounds the velocity of one covariate: leave it out for several")
     speed = math.inf if v_max is None else as_positive(v_max, "v_max")
-    mean = frechet_mean(data, space)
+    mean = mean_of_points(data, space)
     rows, start = data.reshape(len(data), -1), np.ascontiguousarray(mean.value.reshape(-1))
     center = None
     if several:

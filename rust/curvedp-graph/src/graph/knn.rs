@@ -269,7 +269,7 @@ impl<'a> Job<'a> {
             room = (2 * room).min(self.available);
             let (mut keys, mut nodes) = (vec![f64::INFINITY; room], vec![u32::MAX; room]);
             let mut list = Closest { keys: &mut keys, nodes: &mut nodes, excluded };
-            self.search_tree(position..position + 1, std::slice::from_mut(&mut list));
+            self.search_images(position..position + 1, std::slice::from_mut(&mut list));
             if let Some(end) = self.settled(&list, self.slack, 0.0) {
                 nodes.truncate(end);
                 return nodes;
@@ -292,11 +292,11 @@ impl<'a> Job<'a> {
                 let rows = positions.start * images.dim..positions.end * images.dim;
                 blocks.collect(&images.coords[rows], lists);
             }
-            _ => self.search_tree(positions, lists),
+            _ => self.search_images(positions, lists),
         }
     }
 
-    fn search_tree(&self, positions: Range<usize>, lists: &mut [Closest]) {
+    fn search_images(&self, positions: Range<usize>, lists: &mut [Closest]) {
         let (tree, ordered) = match &self.index {
             Index::Tree(tree) => (tree, self.queries.is_none()),
             Index::Blocks(_, tree) => {
