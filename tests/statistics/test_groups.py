@@ -6,7 +6,9 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
+import chance
 import curvedp as cdp
 from curvedp.errors import ExistenceError
 from group_cases import same_bits
@@ -105,7 +107,8 @@ def test_means_of_groups_are_base_points_of_their_moments(sphere_groups):
     for g in (0, 50, 199):
         own = records[20 * g : 20 * g + 20]
         alone = cdp.fourth_moment(own, ball, cdp.GDP(1e4), mean=means[g])
-        assert abs(alone.value - found.value[g]) < 8 * found.scale[g]
+        # two draws of Laplace noise: (1 + t/2) exp(-t), 7e-11 at t = 26; others are 1e6 scales off
+        assert abs(alone.value - found.value[g]) < 26 * found.scale[g]
         assert same_bits(found[g].base_point, alone.base_point)
     named = cdp.frechet_mean(records, ball, cdp.GDP(1.0), groups=np.repeat([1, 0], 2000))
     wrong = [(["a"] * 4000, means), ([0, 2000, 4000], means), (None, means), ([0, 4000], named)]
@@ -177,8 +180,9 @@ def test_balls_shrink_and_errors_with_them(clumps):
     adaptive = cdp.adaptive_mean(records, ball, cdp.GDP(4.0), groups=offsets)
     plain = cdp.frechet_mean(records, ball, cdp.GDP(4.0), groups=offsets)
     large = adaptive.n == 70
-    # a private quantile misses by chance: in a few groups the ball stays wide
-    assert np.mean(adaptive.more["radius"][large] < 0.5 * ball.radius) >= 0.75
+    # a private quantile misses by chance: in 7 of 100 groups the ball stays wide, in 31 with
+    # probability 6e-13
+    assert np.mean(adaptive.more["radius"][large] < 0.5 * ball.radius) >= 0.7
     centers = np.repeat(ball.center[None], 200, axis=0)
     sphere = ball.manifold
     true = sphere.exp(sphere.coords_to_tangent(np.full((200, 2), 0.2), centers), centers)
@@ -205,8 +209,9 @@ def test_regions_cover_the_mean_of_the_population():
     records = sphere.exp(sphere.coords_to_tangent(coords, ball.center), ball.center)
     offsets = np.arange(0, 400 * 300 + 1, 300)
     regions = cdp.confidence_region(records, ball, cdp.GDP(2.0), level=0.8, groups=offsets)
-    covered = np.mean([bool(region.contains(ball.center)) for region in regions])
-    assert abs(covered - 0.8) < 5 * np.sqrt(0.8 * 0.2 / 400)
+    covered = sum(bool(region.contains(ball.center)) for region in regions)
+    least, most = stats.binom.ppf([chance.FAILURE, 1 - chance.FAILURE], 400, 0.8)
+    assert least <= covered <= most
 
 
 def test_groups_are_compared_label_by_label():
@@ -217,7 +222,7 @@ def test_groups_are_compared_label_by_label():
     second = 0.2 * generator.standard_normal((6000, 2))
     second[site == "b"] += [0.3, 0.0]
     regions = [cdp.confidence_region(x, ball, cdp.GDP(1.0), groups=site) for x in (first, second)]
-    found = cdp.compare_means(*regions, level=0.001)
+    found = cdp.compare_means(*regions, level=chance.FAILURE)
     assert {label: own.rejects for label, own in found.items()} == {
         "a": False,
         "b": True,
@@ -238,7 +243,7 @@ def test_the_noise_of_means_has_its_scale():
     releases = cdp.frechet_mean(records, ball, cdp.PureDP(2.0), groups=offsets)
     dist = ball.manifold.dist(releases.value, np.eye(2))
     spread = dist.std() / math.sqrt(len(dist))
-    assert abs(dist.mean() - releases.expected_error[0]) < 5 * spread
+    assert abs(dist.mean() - releases.expected_error[0]) < chance.DEVIATIONS * spread
 
 
 def test_the_noise_of_variances_has_its_scale():

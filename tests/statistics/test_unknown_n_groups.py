@@ -279,7 +279,7 @@ def test_no_label_of_a_record_raises(label):
     labels = ["a"] * 150 + [label]
     for how in ({}, {"keys": ["a", "b"]}):
         found = cdp.frechet_mean(rows(151), BALL, SECRET, n_guess=150, groups=labels, **how)
-        assert found["a"].n > 100
+        assert found["a"].n > 50  # 10 less than a count with Laplace noise of scale 3.5: 1e-11
 
 
 def test_what_would_tell_which_groups_there_are_is_refused():

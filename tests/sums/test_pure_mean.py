@@ -264,7 +264,7 @@ def test_a_person_counts_once_however_many_records() -> None:
     persons = np.concatenate([np.arange(3000), np.full(9000, 3000)])
     release = cdp.frechet_mean(many, SPHERE, ADD_REMOVE, units=persons)
     exact = cdp.nonprivate.frechet_mean(records, SPHERE).value
-    assert release.n_points == pytest.approx(3001, abs=9.0 * release.n_points_error)
+    assert release.n_points == pytest.approx(3001, abs=12.0 * release.n_points_error)
     assert float(SPHERE.dist(release.value, exact)) < 0.05
 
 
@@ -272,7 +272,7 @@ def test_records_that_are_no_points_are_left_out() -> None:
     records = _records("sphere:2", 6000)
     records[::3] = np.nan
     release = cdp.frechet_mean(records, SPHERE, ADD_REMOVE)
-    assert release.n_points == pytest.approx(4000, abs=9.0 * release.n_points_error)
+    assert release.n_points == pytest.approx(4000, abs=12.0 * release.n_points_error)
 
 
 def test_the_same_seed_gives_the_same_release_whatever_the_order() -> None:
