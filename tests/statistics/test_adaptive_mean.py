@@ -277,8 +277,9 @@ def test_concentrated_records_are_averaged_better(spec: str, guarantee: Any) -> 
                 cdp.adaptive_mean(records, ball, guarantee, schedule="adaptive").value, exact
             )
         )
-        for _ in range(40)
+        for _ in range(80)
     ]
+    # .17 to .25, and now and then 4; above the limit with a probability below 2e-10
     assert np.mean(errors) < 0.65 * cdp.expected_error(ball, 1500, guarantee)
 
 

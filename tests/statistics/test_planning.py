@@ -80,8 +80,9 @@ def test_the_error_of_an_adaptive_mean_lies_in_the_planned_range(ball):
     assert design.low < 0.1 * design.high
     guess = cdp.plan("adaptive_mean", ball, budget, n=2000, spread=0.1)
     records = records_at(ball, 2000, 0.1)
-    found = [cdp.adaptive_mean(records, ball, budget).expected_error for _ in range(15)]
-    # a private quantile of few ranks from the top is rather too large than too small
+    found = [cdp.adaptive_mean(records, ball, budget).expected_error for _ in range(121)]
+    # a private quantile of few ranks from the top is rather too large than too small: above the
+    # limit in .23 of releases, so the median in 1e-10 of tests
     assert guess.low == guess.high
     assert 0.8 < np.median(found) / guess.low < 1.6
 
