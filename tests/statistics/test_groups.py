@@ -187,8 +187,8 @@ def test_balls_shrink_and_errors_with_them(clumps):
     sphere = ball.manifold
     true = sphere.exp(sphere.coords_to_tangent(np.full((200, 2), 0.2), centers), centers)
     error = np.mean(sphere.dist(adaptive.value, true)[large])
-    # .58 as a rule; its logarithm has a deviation of .056, of which 6.9 lead here
-    assert error < 0.85 * np.mean(sphere.dist(plain.value, true)[large])
+    # .58 as a rule, but a group whose ball stays wide errs much: above the limit below 1e-11
+    assert error < 0.95 * np.mean(sphere.dist(plain.value, true)[large])
 
 
 def test_the_stages_of_a_group_compose_to_its_guarantee(clumps):
