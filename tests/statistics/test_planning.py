@@ -82,7 +82,7 @@ def test_the_error_of_an_adaptive_mean_lies_in_the_planned_range(ball):
     records = records_at(ball, 2000, 0.1)
     found = [cdp.adaptive_mean(records, ball, budget).expected_error for _ in range(121)]
     # a private quantile of few ranks from the top is rather too large than too small: above the
-    # limit in .23 of releases, so the median in 1e-10 of tests
+    # limit in up to .23 of releases, and their median with probability 2e-11
     assert guess.low == guess.high
     assert 0.8 < np.median(found) / guess.low < 1.6
 
